@@ -1,0 +1,129 @@
+#include "arena.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Block {
+  struct Block *prev;
+  size_t used, size;
+  _Alignas(16) unsigned char data[];
+} Block;
+
+struct Arena {
+  Block *top;
+  size_t bytes;
+};
+
+enum { FIRST_BLOCK = 64 * 1024, ALIGN = 16 };
+
+static Block *block_new(size_t size, Block *prev) {
+  Block *b = malloc(sizeof *b + size);
+  if (!b) {
+    fprintf(stderr, "ptxsmith: out of memory (%zu bytes)\n", size);
+    abort();
+  }
+  b->prev = prev;
+  b->used = 0;
+  b->size = size;
+  return b;
+}
+
+Arena *arena_new(void) {
+  Arena *a = calloc(1, sizeof *a);
+  if (!a) {
+    fprintf(stderr, "ptxsmith: out of memory\n");
+    abort();
+  }
+  a->top = block_new(FIRST_BLOCK, NULL);
+  return a;
+}
+
+void arena_free(Arena *a) {
+  if (!a) return;
+  for (Block *b = a->top, *prev; b; b = prev) {
+    prev = b->prev;
+    free(b);
+  }
+  free(a);
+}
+
+void arena_reset(Arena *a) {
+  // The newest block is the largest: sizes only grow.
+  for (Block *b = a->top->prev, *prev; b; b = prev) {
+    prev = b->prev;
+    free(b);
+  }
+  a->top->prev = NULL;
+  a->top->used = 0;
+  a->bytes = 0;
+}
+
+size_t arena_bytes(const Arena *a) { return a->bytes; }
+
+void *arena_alloc(Arena *a, size_t bytes) {
+  assert(bytes < SIZE_MAX / 4);
+  size_t n = (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+  if (a->top->size - a->top->used < n) {
+    size_t size = a->top->size * 2;
+    while (size < n) size *= 2;
+    a->top = block_new(size, a->top);
+  }
+  void *p = a->top->data + a->top->used;
+  a->top->used += n;
+  a->bytes += n;
+  return memset(p, 0, n);
+}
+
+void *arena_grow(Arena *a, void *p, size_t old_bytes, size_t bytes) {
+  if (bytes <= old_bytes) return p;
+  Block *b = a->top;
+  size_t old = (old_bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+  size_t want = (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+  int last = p && (unsigned char *)p + old == b->data + b->used;
+  if (last && b->size - b->used >= want - old) {
+    memset((unsigned char *)p + old_bytes, 0, want - old_bytes);
+    b->used += want - old;
+    a->bytes += want - old;
+    return p;
+  }
+  void *q = arena_alloc(a, bytes);
+  if (old_bytes) memcpy(q, p, old_bytes);
+  return q;
+}
+
+void *arena_push_grow(Arena *a, void *v, size_t elem, int n, int *cap) {
+  int want = *cap ? *cap * 2 : 8;
+  v = arena_grow(a, v, elem * (size_t)n, elem * (size_t)want);
+  *cap = want;
+  return v;
+}
+
+char *arena_strndup(Arena *a, const char *s, size_t n) {
+  char *p = arena_alloc(a, n + 1);
+  if (n) memcpy(p, s, n);
+  return p;
+}
+
+char *arena_strdup(Arena *a, const char *s) { return arena_strndup(a, s, strlen(s)); }
+
+char *arena_vprintf(Arena *a, const char *fmt, va_list ap) {
+  va_list again;
+  va_copy(again, ap);
+  int n = vsnprintf(NULL, 0, fmt, ap);
+  assert(n >= 0);
+  char *p = arena_alloc(a, (size_t)n + 1);
+  vsnprintf(p, (size_t)n + 1, fmt, again);
+  va_end(again);
+  return p;
+}
+
+char *arena_printf(Arena *a, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  char *p = arena_vprintf(a, fmt, ap);
+  va_end(ap);
+  return p;
+}

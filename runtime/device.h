@@ -1,0 +1,139 @@
+// Device: one interface, two implementations (sim and cuda).  Verification, benchmarks, sweeps and
+// tests are written once, against it.  A Device and its Kernels belong to one thread at a time.
+#ifndef PTXSMITH_DEVICE_H
+#define PTXSMITH_DEVICE_H
+
+#include "../gen/variant.h"
+
+typedef uint64_t DevPtr; // 0 is never a valid buffer
+
+typedef struct DeviceInfo {
+  char name[128];       // "NVIDIA H200", "sim"
+  char id[16];          // "cuda:0", "sim"
+  bool is_sim;
+  int sm;               // 90; sim: the highest target it executes
+  char sm_suffix;
+  int sm_count, clock_khz;
+  uint64_t memory_bytes, l2_bytes, memory_free;
+  uint32_t smem_per_block, smem_optin, smem_per_sm, regs_per_sm, threads_per_sm;
+  int driver_version;   // CUDA version, 13000
+  char driver[32];      // "580.95.05" where known
+  int ptx_version;      // highest .version it takes
+} DeviceInfo;
+
+typedef struct KernelInfo {
+  int regs, max_threads, blocks_per_sm; // blocks_per_sm for the variant's own block and smem
+  uint32_t static_smem, local_bytes;
+  const char *log;                      // JIT info log, mapped to template lines; "" when none
+  double load_ms;
+} KernelInfo;
+
+typedef struct Device Device;
+typedef struct Kernel Kernel;
+
+typedef struct Launch {
+  Kernel *kernel;
+  uint32_t grid[3], block[3], cluster[3], smem;
+  const void *args; uint32_t arg_bytes; // the packed argument block
+} Launch;
+
+// "auto" (a GPU if there is one, else sim), "sim", "cuda:N".  ST_DEVICE when it is not there.
+Status device_open(const char *spec, Device **out, Diag *d);
+// The caller's CUDA context and stream (CUcontext, CUstream): nothing of theirs is destroyed.
+Status device_adopt(void *cu_context, void *cu_stream, Device **out, Diag *d);
+void device_close(Device *dev); // frees every buffer and kernel still there
+const DeviceInfo *device_info(const Device *dev);
+
+Status device_alloc(Device *dev, uint64_t bytes, const char *what, DevPtr *out, Diag *d);
+void device_free(Device *dev, DevPtr p);
+Status device_write(Device *dev, DevPtr to, const void *from, uint64_t bytes, Diag *d);
+Status device_read(Device *dev, void *to, DevPtr from, uint64_t bytes, Diag *d);
+Status device_copy(Device *dev, DevPtr to, DevPtr from, uint64_t bytes, Diag *d);
+Status device_fill32(Device *dev, DevPtr to, uint32_t word, uint64_t bytes, Diag *d);
+
+// Loads exactly variant->ptx.  Messages of the JIT are mapped to template lines.
+Status device_load(Device *dev, const Variant *v, Kernel **out, Diag *d);
+// Any PTX text (dump, tests, examples); `entry` NULL: its only entry.
+Status device_load_ptx(Device *dev, const Source *ptx, const LineMap *map, const char *entry,
+                       Kernel **out, Diag *d);
+void kernel_free(Kernel *k);
+const KernelInfo *kernel_info(const Kernel *k);
+
+// Queues a launch; errors of the kernel itself may only appear at device_sync.
+Status device_launch(Device *dev, const Launch *l, Diag *d);
+Status device_sync(Device *dev, Diag *d);
+// False after a sticky error (700, 715-719 ...): only closing helps.
+bool device_alive(const Device *dev);
+
+// Events: slots 0 .. DEVICE_EVENTS-1.  On sim device_elapsed returns ST_DEVICE: sim has no times.
+enum { DEVICE_EVENTS = 1024 };
+Status device_record(Device *dev, int slot, Diag *d);
+Status device_elapsed(Device *dev, int from, int to, double *ms, Diag *d); // waits for `to`
+
+// Graphs: launches between begin and end are captured, not run.  sim replays the list.
+typedef struct Graph Graph;
+Status device_graph_begin(Device *dev, Diag *d);
+Status device_graph_end(Device *dev, Graph **out, Diag *d);
+Status device_graph_launch(Device *dev, Graph *g, Diag *d);
+void device_graph_free(Device *dev, Graph *g);
+
+// ---- sim only: work counted by the last launches (zeros on cuda) ----------------------------------
+typedef struct Counters {
+  uint64_t warp_insts, thread_insts, by_pipe[PTX_PIPE_COUNT]; // by_pipe counts thread instructions
+  uint64_t flops, xu_ops;
+  uint64_t global_read_bytes, global_write_bytes, shared_read_bytes, shared_write_bytes;
+  uint64_t global_read_sectors, global_write_sectors; // 32 bytes
+  uint64_t barriers, divergent_branches;
+} Counters;
+void device_counters(Device *dev, Counters *out, bool reset);
+
+typedef struct SimOpts {
+  int threads;          // host threads for CTAs; 0 = all cores
+  const char *isa;      // NULL best, or "baseline" "avx2" "avx512"
+  uint64_t seed;        // schedule; 0 = the fixed order
+  uint64_t step_limit;  // warp instructions per launch, 0 = none
+  bool counters;
+} SimOpts;
+void device_sim_opts(Device *dev, const SimOpts *o); // no-op on cuda
+
+// ---- the implementations ------------------------------------------------------------------------
+// Each implementation embeds Device as its first member and fills this table; the functions above
+// dispatch through it.
+typedef struct DeviceOps {
+  void (*close)(Device *);
+  Status (*alloc)(Device *, uint64_t, const char *, DevPtr *, Diag *);
+  void (*free)(Device *, DevPtr);
+  Status (*write)(Device *, DevPtr, const void *, uint64_t, Diag *);
+  Status (*read)(Device *, void *, DevPtr, uint64_t, Diag *);
+  Status (*copy)(Device *, DevPtr, DevPtr, uint64_t, Diag *);
+  Status (*fill32)(Device *, DevPtr, uint32_t, uint64_t, Diag *);
+  Status (*load)(Device *, const Source *, const LineMap *, const PtxModule *, const char *entry,
+                 Kernel **, Diag *); // module NULL: parse it (sim) or do without (cuda)
+  void (*kernel_free)(Kernel *);
+  Status (*launch)(Device *, const Launch *, Diag *);
+  Status (*sync)(Device *, Diag *);
+  Status (*record)(Device *, int, Diag *);
+  Status (*elapsed)(Device *, int, int, double *, Diag *);
+  Status (*graph_begin)(Device *, Diag *);
+  Status (*graph_end)(Device *, Graph **, Diag *);
+  Status (*graph_launch)(Device *, Graph *, Diag *);
+  void (*graph_free)(Device *, Graph *);
+  void (*counters)(Device *, Counters *, bool);
+  void (*sim_opts)(Device *, const SimOpts *);
+} DeviceOps;
+
+struct Device {
+  const DeviceOps *ops;
+  DeviceInfo info;
+  bool dead;
+};
+struct Kernel {
+  Device *dev;
+  KernelInfo info;
+};
+
+Status sim_open(Device **out, Diag *d);
+Status cuda_open(int index, Device **out, Diag *d);
+int cuda_device_count(Diag *d); // 0 with a message when there is no driver
+
+#endif

@@ -1,0 +1,67 @@
+// Verification: the gates of docs/verification.md.  No timing is shown without them.
+#ifndef PTXSMITH_VERIFY_H
+#define PTXSMITH_VERIFY_H
+
+#include "plan.h"
+
+// Host tensors: dense or strided memory of the tensor's dtype; data may be NULL when empty.
+typedef struct HostTensor { Tensor t; void *host; uint64_t bytes; } HostTensor;
+
+typedef struct AttnInputs { // [batch, seqlen, heads, head_dim] each, rounded to the dtype
+  HostTensor q, k, v;
+} AttnInputs;
+
+// fp64 oracle: o and lse as doubles, dense [batch, seqlen_q, heads_q, head_dim] and
+// [batch, heads_q, seqlen_q].  Threaded and vectorised.  plain_error: the error of the plain
+// formula in the kernel's dtypes against the oracle (S in fp32, P rounded to the dtype, PV summed
+// in fp32, O rounded once), for gate 2.
+typedef struct Reference {
+  double *o, *lse;
+  double plain_max, plain_mean;
+} Reference;
+Status reference_attention(const Problem *p, const AttnInputs *in, int threads, Reference *out,
+                           Diag *d);
+void reference_free(Reference *r);
+
+typedef struct Mismatch { // first bad element
+  bool found;
+  int64_t batch, head, row, col;
+  double expected, got;
+} Mismatch;
+
+typedef struct GateResult {
+  const char *name;     // "closed-form", "integer", "constant-v", "one-key", "reference",
+                        // "expect", "grid", "guards" ...
+  bool run, passed;
+  const char *why_not;  // when not run
+  double max_error, max_allowed, mean_error, mean_allowed;
+  Mismatch bad;
+} GateResult;
+
+enum { VERIFY_MAX_GATES = 16 };
+typedef struct Verdict {
+  bool passed;
+  GateResult gate[VERIFY_MAX_GATES]; int ngates;
+  const char *reproduce; // the one command that repeats a failure
+} Verdict;
+
+typedef struct VerifyOpts {
+  uint64_t seed;
+  uint32_t grid;          // 0: the plan's
+  int threads;            // host threads for the oracle, 0 = all
+  const AttnInputs *real; // the user's tensors, NULL for generated ones
+  const char *save_dir;   // o.npy, lse.npy; NULL for none
+  bool quick;             // closed form + expect only (after the timed loop)
+  VariantOpts build;
+  PlanOpts plan;
+} VerifyOpts;
+
+// Runs every gate that applies.  ST_FAILED when one fails (the Verdict says which), other statuses
+// when it could not be run at all.
+Status verify(Session *s, Device *dev, const char *template_name, const Params *given,
+              const Problem *p, const VerifyOpts *opts, Verdict *out, Arena *a, Diag *d);
+
+// Human-readable and JSON forms.
+char *verdict_text(Arena *a, const Verdict *v);
+
+#endif
