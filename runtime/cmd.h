@@ -1,0 +1,31 @@
+// Cmd: what a verb of the program works with.  Verbs are the users of the library: they may print.
+// Each returns a Status; main prints the Diag to standard error and turns the Status into the exit
+// code.  What was asked for goes to standard output, all else to standard error.
+#ifndef PTXSMITH_CMD_H
+#define PTXSMITH_CMD_H
+
+#include <stdio.h>
+
+#include "cli.h"
+#include "json.h"
+#include "plan.h"
+
+typedef struct Cmd {
+  Arena *arena;
+  Diag *diag;
+  const Cli *cli;
+  const char *program; // argv[0]: sweeps start workers with it
+  Session *session;    // NULL until cmd_session; main closes it
+  Device *device;      // NULL until cmd_device; main closes it
+} Cmd;
+
+#define X(id, name, ...) Status cmd_##name(Cmd *c);
+CLI_VERBS(X)
+#undef X
+
+Status cmd_session(Cmd *c, Session **out); // with --templates
+Status cmd_device(Cmd *c, Device **out);   // --device, --threads, --isa, --seed
+Status cmd_problem(Cmd *c, Problem **out); // --problem: a name or values
+Status cmd_build_opts(Cmd *c, VariantOpts *out); // --target, --hook, --loc
+
+#endif

@@ -1,0 +1,61 @@
+#include "outfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static Status cannot_write(const char *path, int err, Diag *d) {
+  return diag_error(d, NOWHERE, "%s: can't be written: %s", path, strerror(err));
+}
+
+Status outfile_open(Arena *a, const char *path, Outfile *out, Diag *d) {
+  struct stat st;
+  bool there = !stat(path, &st);
+  *out = (Outfile){.path = arena_strdup(a, path)};
+  if (there && !S_ISREG(st.st_mode)) { // a pipe or /dev/null can't be renamed onto
+    out->f = fopen(path, "wb");
+    return out->f ? ST_OK : cannot_write(path, errno, d);
+  }
+  out->temp = arena_printf(a, "%s.%ld.tmp", path, (long)getpid());
+  int fd = open(out->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  out->f = fd < 0 ? NULL : fdopen(fd, "wb");
+  if (out->f) return ST_OK;
+  int err = errno;
+  if (fd >= 0) close(fd), unlink(out->temp);
+  return cannot_write(path, err, d);
+}
+
+Status outfile_commit(Outfile *o, Diag *d) {
+  errno = 0;
+  bool bad = fflush(o->f) || ferror(o->f);
+  bad = fclose(o->f) || bad;
+  o->f = NULL;
+  if (!bad && (!o->temp || !rename(o->temp, o->path))) return ST_OK;
+  int err = errno ? errno : EIO;
+  if (o->temp) unlink(o->temp);
+  return cannot_write(o->path, err, d);
+}
+
+void outfile_abandon(Outfile *o) {
+  if (!o->f) return;
+  fclose(o->f);
+  o->f = NULL;
+  if (o->temp) unlink(o->temp);
+}
+
+Status outfile_folder(Arena *a, const char *dir, Diag *d) {
+  char *path = arena_strdup(a, dir);
+  for (char *p = path + 1; *path && *p; p++) {
+    if (*p != '/') continue;
+    *p = 0;
+    mkdir(path, 0777);
+    *p = '/';
+  }
+  if (mkdir(path, 0777) && errno != EEXIST) return cannot_write(dir, errno, d);
+  struct stat st;
+  if (stat(path, &st) || !S_ISDIR(st.st_mode)) return cannot_write(dir, ENOTDIR, d);
+  if (access(path, W_OK | X_OK)) return cannot_write(dir, errno, d);
+  return ST_OK;
+}
