@@ -15,26 +15,57 @@ typedef struct Problem {
   bool has_dtype; Dtype dtype;
 } Problem;
 
-// Short and long names are equal: b batch, hq heads_q, hkv heads_kv, sq seqlen_q, sk seqlen_k,
-// d head_dim, causal, chunks, scale, dtype.  Table in problem.c; no other list anywhere.
+// The names a Problem knows, in canonical order.  The only list of them.
+typedef enum ProblemKind { PROBLEM_SIZE, PROBLEM_FLAG, PROBLEM_FLOAT, PROBLEM_DTYPE } ProblemKind;
+typedef struct ProblemName {
+  const char *short_name, *name; // equal in every place where a user writes one
+  ProblemKind kind;
+  int64_t min;                   // SIZE: least legal value
+  const char *doc;
+} ProblemName;
+extern const ProblemName problem_names[];
+extern const int problem_nnames;
+const ProblemName *problem_name_find(const char *name); // short or long; NULL when not a name
+
 // "b=1,hq=32,...".  Unknown names, values that are not numbers, negative or overflowing sizes,
-// heads_q not a multiple of heads_kv: ST_INPUT, one message each.
+// heads_q not a multiple of heads_kv: ST_INPUT, one message each.  batch is 1 and heads_kv is
+// heads_q where they are not given.
 Status problem_parse(Arena *a, const char *text, Problem **out, Diag *d);
+// The same, and the names in `extra` (those a hook declares) are numbers too.
+Status problem_parse_with(Arena *a, const char *text, const char *const *extra, int nextra,
+                          Problem **out, Diag *d);
 Status problem_check(const Problem *p, Diag *d);
+Problem *problem_copy(Arena *a, const Problem *p);
 const Value *problem_value(const Problem *p, const char *name);        // NULL when absent
 int64_t problem_int(const Problem *p, const char *name, int64_t otherwise);
+double problem_float(const Problem *p, const char *name, double otherwise);
+bool problem_gives(const Problem *p, const char *name);                // dtype included
 void problem_set_int(Problem *p, const char *name, int64_t i);
 void problem_set_float(Problem *p, const char *name, double f);
 char *problem_text(Arena *a, const Problem *p); // canonical "b=1,hq=32,..."; parses back
 
+// Named problems, from lua/ptxsmith/problem.lua.  A spec is "b=1,...", a name, or a name and what
+// differs from it: "llama3-8b/decode-16k,b=4".
+typedef struct NamedProblem { const char *name, *text, *doc; } NamedProblem;
+Status problem_list(Session *s, Arena *a, NamedProblem **out, int *n, Diag *d); // in file order
+Status problem_open(Session *s, Arena *a, const char *spec, Problem **out, Diag *d);
+
 // The template's Params that the Problem fixes (head_dim, causal, dtype): fills in those that are
-// not given, ST_INPUT when a given one disagrees.
+// not given, ST_INPUT when a given one disagrees or the template can't do what the Problem asks.
 Status problem_fix_params(Arena *a, const Problem *p, const TemplateInfo *t, Params *params, Diag *d);
+// The other way: what the Problem leaves open is what the variant was built with.
+void problem_fill_from_params(Problem *p, const Params *params);
 
 // Standard work figures (see ../docs/measurements.md): FLOPs 4 B Hq (visible query-key pairs) D;
 // KV bytes 2 B Hkv Sk D sizeof(dtype).
 double problem_flops(const Problem *p);
 double problem_kv_bytes(const Problem *p);
+
+// Keys that query `row` sees: [0, visible).  Causal is bottom-right: j <= row + seqlen_k - seqlen_q.
+static inline int64_t visible_keys(bool causal, int64_t row, int64_t seqlen_q, int64_t seqlen_k) {
+  int64_t n = causal ? row + seqlen_k - seqlen_q + 1 : seqlen_k;
+  return n < 0 ? 0 : n > seqlen_k ? seqlen_k : n;
+}
 
 // Tensor: a binding.  Strides in elements; the last dimension is contiguous (stride 1).
 typedef struct Tensor {
@@ -50,5 +81,6 @@ Status arg_shape(const ArgDecl *arg, const Problem *p, int64_t shape[], Diag *d)
 // Contiguous strides; bytes of the span a strided tensor covers (0 for an empty one).
 void tensor_dense(Tensor *t);
 uint64_t tensor_span_bytes(const Tensor *t);
+int64_t tensor_elements(const Tensor *t); // product of the shape
 
 #endif

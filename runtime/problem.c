@@ -1,0 +1,310 @@
+#include "problem.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const ProblemName problem_names[] = {
+    {"b", "batch", PROBLEM_SIZE, 0, "sequences in the batch"},
+    {"hq", "heads_q", PROBLEM_SIZE, 1, "query heads; a multiple of heads_kv"},
+    {"hkv", "heads_kv", PROBLEM_SIZE, 1, "key and value heads"},
+    {"sq", "seqlen_q", PROBLEM_SIZE, 0, "queries in a sequence"},
+    {"sk", "seqlen_k", PROBLEM_SIZE, 0, "keys in a sequence"},
+    {"d", "head_dim", PROBLEM_SIZE, 1, "elements of a head"},
+    {"n", "elements", PROBLEM_SIZE, 0, "elements of a buffer (ceilings, helpers)"},
+    {"causal", "causal", PROBLEM_FLAG, 0, "query i sees keys j <= i + seqlen_k - seqlen_q"},
+    {"chunks", "chunks", PROBLEM_SIZE, 1, "parts the keys are split into (decode)"},
+    {"scale", "scale", PROBLEM_FLOAT, 0, "factor of q . k; 1/sqrt(head_dim) unless given"},
+    {"dtype", "dtype", PROBLEM_DTYPE, 0, "element type of q, k, v and o"},
+};
+const int problem_nnames = sizeof problem_names / sizeof *problem_names;
+
+const ProblemName *problem_name_find(const char *name) {
+  for (int i = 0; i < problem_nnames; i++)
+    if (!strcmp(problem_names[i].short_name, name) || !strcmp(problem_names[i].name, name))
+      return &problem_names[i];
+  return NULL;
+}
+
+// ---- values
+// --------------------------------------------------------------------------------------
+static Value *value_slot(const Problem *p, const char *name) {
+  const ProblemName *known = problem_name_find(name);
+  if (known) name = known->name;
+  for (int i = 0; i < p->n; i++)
+    if (!strcmp(p->v[i].name, name)) return &p->v[i];
+  return NULL;
+}
+
+const Value *problem_value(const Problem *p, const char *name) { return value_slot(p, name); }
+
+int64_t problem_int(const Problem *p, const char *name, int64_t otherwise) {
+  const Value *v = problem_value(p, name);
+  return v ? v->i : otherwise;
+}
+
+double problem_float(const Problem *p, const char *name, double otherwise) {
+  const Value *v = problem_value(p, name);
+  return v ? v->f : otherwise;
+}
+
+static Value *value_set(Problem *p, const char *name) {
+  Value *v = value_slot(p, name);
+  if (v) return v;
+  const ProblemName *known = problem_name_find(name);
+  v = arena_push(p->arena, p->v, p->n, p->cap);
+  *v = (Value){.name = known ? known->name : arena_strdup(p->arena, name)};
+  return v;
+}
+
+// Both readings are always there: a whole number is also the float of that value.
+void problem_set_int(Problem *p, const char *name, int64_t i) {
+  Value *v = value_set(p, name);
+  v->is_float = false;
+  v->i = i;
+  v->f = (double)i;
+}
+
+void problem_set_float(Problem *p, const char *name, double f) {
+  Value *v = value_set(p, name);
+  v->is_float = true;
+  v->f = f;
+  v->i = f > -0x1p62 && f < 0x1p62 ? (int64_t)f : 0;
+}
+
+Problem *problem_copy(Arena *a, const Problem *p) {
+  Problem *c = arena_new_of(a, Problem);
+  c->arena = a;
+  c->name = arena_strdup(a, p->name ? p->name : "");
+  c->has_dtype = p->has_dtype;
+  c->dtype = p->dtype;
+  for (int i = 0; i < p->n; i++) {
+    Value v = p->v[i];
+    v.name = arena_strdup(a, v.name);
+    *arena_push(a, c->v, c->n, c->cap) = v;
+  }
+  return c;
+}
+
+// ---- text
+// ----------------------------------------------------------------------------------------
+static Status set_size(Problem *p, const char *name, int64_t min, const char *text, Diag *d) {
+  char *end;
+  errno = 0;
+  long long i = strtoll(text, &end, 10);
+  if (end == text || *end)
+    return diag_fail(d, ST_INPUT, "%s=%s: %s takes a whole number", name, text, name);
+  if (errno == ERANGE) return diag_fail(d, ST_INPUT, "%s=%s: does not fit 64 bits", name, text);
+  if (i < min)
+    return diag_fail(d, ST_INPUT, "%s=%s: %s is at least %lld", name, text, name, (long long)min);
+  problem_set_int(p, name, i);
+  return ST_OK;
+}
+
+static Status set_float(Problem *p, const char *name, const char *text, Diag *d) {
+  char *end;
+  double f = strtod(text, &end);
+  if (end == text || *end || !isfinite(f))
+    return diag_fail(d, ST_INPUT, "%s=%s: %s takes a finite number", name, text, name);
+  problem_set_float(p, name, f);
+  return ST_OK;
+}
+
+static Status set_flag(Problem *p, const char *name, const char *text, Diag *d) {
+  bool on = !strcmp(text, "1") || !strcmp(text, "true");
+  if (!on && strcmp(text, "0") && strcmp(text, "false"))
+    return diag_fail(d, ST_INPUT, "%s=%s: %s is 0 or 1", name, text, name);
+  problem_set_int(p, name, on);
+  return ST_OK;
+}
+
+static Status set_dtype(Problem *p, const char *text, Diag *d) {
+  if (!dtype_parse(text, &p->dtype) || !dtype_mantissa(p->dtype))
+    return diag_fail(d, ST_INPUT, "dtype=%s: not a floating-point element type", text);
+  p->has_dtype = true;
+  return ST_OK;
+}
+
+static Status unknown_name(Arena *a, const char *name, const char *const *extra, int nextra,
+                           Diag *d) {
+  const char **all = arena_array(a, const char *, 2 * problem_nnames + nextra);
+  int n = 0;
+  for (int i = 0; i < problem_nnames; i++) {
+    all[n++] = problem_names[i].name;
+    if (strcmp(problem_names[i].name, problem_names[i].short_name))
+      all[n++] = problem_names[i].short_name;
+  }
+  for (int i = 0; i < nextra; i++) all[n++] = extra[i];
+  return diag_fail(d, ST_INPUT, "problem: unknown name \"%s\"%s", name,
+                   diag_nearest(a, name, all, n));
+}
+
+static Status set_text(Problem *p, const char *name, const char *text, const char *const *extra,
+                       int nextra, Diag *d) {
+  const ProblemName *known = problem_name_find(name);
+  if (known) switch (known->kind) {
+    case PROBLEM_SIZE: return set_size(p, known->name, known->min, text, d);
+    case PROBLEM_FLAG: return set_flag(p, known->name, text, d);
+    case PROBLEM_FLOAT: return set_float(p, known->name, text, d);
+    case PROBLEM_DTYPE: return set_dtype(p, text, d);
+    }
+  for (int i = 0; i < nextra; i++)
+    if (!strcmp(extra[i], name)) {
+      char *end;
+      long long whole = strtoll(text, &end, 10);
+      if (end == text || *end) return set_float(p, name, text, d);
+      return problem_set_int(p, name, whole), ST_OK;
+    }
+  return unknown_name(p->arena, name, extra, nextra, d);
+}
+
+bool problem_gives(const Problem *p, const char *name) {
+  const ProblemName *known = problem_name_find(name);
+  return known && known->kind == PROBLEM_DTYPE ? p->has_dtype : problem_value(p, name) != NULL;
+}
+
+// Adds "name=value,..." to p.  Names already in p are replaced; twice in one text is a mistake.
+static Status add_text(Problem *p, const char *text, const char *const *extra, int nextra,
+                       Diag *d) {
+  Problem *seen = problem_copy(p->arena, &(Problem){.name = ""});
+  int errors = d->errors;
+  for (const char *at = text; *at;) {
+    size_t n = strcspn(at, ",");
+    char *item = arena_strndup(p->arena, at, n);
+    at += n + (at[n] == ',');
+    while (*item == ' ') item++;
+    if (!*item) continue;
+    char *eq = strchr(item, '=');
+    if (!eq) {
+      diag_fail(d, ST_INPUT, "problem: \"%s\" is not name=value", item);
+      continue;
+    }
+    *eq = 0;
+    if (problem_gives(seen, item)) {
+      diag_fail(d, ST_INPUT, "problem: %s is given twice", item);
+      continue;
+    }
+    if (set_text(p, item, eq + 1, extra, nextra, d) != ST_OK) continue;
+    const ProblemName *known = problem_name_find(item);
+    if (known && known->kind == PROBLEM_DTYPE) seen->has_dtype = true;
+    else problem_set_int(seen, item, 1);
+  }
+  return d->errors == errors ? ST_OK : ST_INPUT;
+}
+
+Status problem_parse_with(Arena *a, const char *text, const char *const *extra, int nextra,
+                          Problem **out, Diag *d) {
+  *out = NULL;
+  Problem *p = problem_copy(a, &(Problem){.name = ""});
+  Status st = add_text(p, text, extra, nextra, d);
+  if (st != ST_OK) return st;
+  if (!problem_value(p, "batch")) problem_set_int(p, "batch", 1);
+  if (!problem_value(p, "heads_kv") && problem_value(p, "heads_q"))
+    problem_set_int(p, "heads_kv", problem_int(p, "heads_q", 1));
+  st = problem_check(p, d);
+  if (st == ST_OK) *out = p;
+  return st;
+}
+
+Status problem_parse(Arena *a, const char *text, Problem **out, Diag *d) {
+  return problem_parse_with(a, text, NULL, 0, out, d);
+}
+
+// The shortest decimal that reads back as the same double.
+static char *float_text(Arena *a, double x) {
+  char buf[40];
+  for (int digits = 6; digits <= 17; digits++) {
+    snprintf(buf, sizeof buf, "%.*g", digits, x);
+    if (strtod(buf, NULL) == x) break;
+  }
+  return arena_strdup(a, buf);
+}
+
+static char *value_text(Arena *a, const char *sep, const char *name, const Value *v) {
+  if (v->is_float) return arena_printf(a, "%s%s=%s", sep, name, float_text(a, v->f));
+  return arena_printf(a, "%s%s=%lld", sep, name, (long long)v->i);
+}
+
+char *problem_text(Arena *a, const Problem *p) {
+  char *text = arena_strdup(a, "");
+  for (int i = 0; i < problem_nnames; i++) {
+    const ProblemName *k = &problem_names[i];
+    const char *sep = *text ? "," : "";
+    if (k->kind == PROBLEM_DTYPE) {
+      if (p->has_dtype)
+        text = arena_printf(a, "%s%s%s=%s", text, sep, k->short_name, dtype_name(p->dtype));
+      continue;
+    }
+    const Value *v = problem_value(p, k->name);
+    if (v) text = arena_printf(a, "%s%s", text, value_text(a, sep, k->short_name, v));
+  }
+  for (int i = 0; i < p->n; i++)
+    if (!problem_name_find(p->v[i].name))
+      text = arena_printf(a, "%s%s", text, value_text(a, *text ? "," : "", p->v[i].name, &p->v[i]));
+  return text;
+}
+
+// ---- checks
+// -------------------------------------------------------------------------------------- Bytes of a
+// tensor of the named sizes in the widest element type must fit 63 bits.
+static Status check_product(const Problem *p, const char *const names[4], Diag *d) {
+  int64_t bytes = 8, values[4];
+  bool over = false;
+  for (int i = 0; i < 4; i++) {
+    values[i] = problem_int(p, names[i], 1);
+    // An empty dimension must not hide that the others overflow: sizes are counted as 1 at least.
+    over |= __builtin_mul_overflow(bytes, values[i] > 1 ? values[i] : 1, &bytes);
+  }
+  if (!over) return ST_OK;
+  return diag_fail(d, ST_INPUT,
+                   "problem: %s x %s x %s x %s = %lld x %lld x %lld x %lld elements overflow",
+                   names[0], names[1], names[2], names[3], (long long)values[0],
+                   (long long)values[1], (long long)values[2], (long long)values[3]);
+}
+
+Status problem_check(const Problem *p, Diag *d) {
+  int errors = d->errors;
+  for (int i = 0; i < problem_nnames; i++) {
+    const ProblemName *k = &problem_names[i];
+    const Value *v = problem_value(p, k->name);
+    if (v && k->kind == PROBLEM_SIZE && v->i < k->min)
+      diag_fail(d, ST_INPUT, "problem: %s=%lld: %s is at least %lld", k->name, (long long)v->i,
+                k->name, (long long)k->min);
+  }
+  if (d->errors > errors) return ST_INPUT;
+  int64_t hq = problem_int(p, "heads_q", 1), hkv = problem_int(p, "heads_kv", 1);
+  if (hq % hkv)
+    diag_fail(d, ST_INPUT,
+              "problem: heads_q=%lld is not a multiple of heads_kv=%lld: every key head serves the "
+              "same number of query heads",
+              (long long)hq, (long long)hkv);
+  const char *const q[4] = {"batch", "seqlen_q", "heads_q", "head_dim"};
+  const char *const k[4] = {"batch", "seqlen_k", "heads_kv", "head_dim"};
+  check_product(p, q, d);
+  check_product(p, k, d);
+  return d->errors > errors ? ST_INPUT : ST_OK;
+}
+
+// ---- work figures
+// --------------------------------------------------------------------------------
+double problem_flops(const Problem *p) {
+  double sq = problem_int(p, "seqlen_q", 1), sk = problem_int(p, "seqlen_k", 1);
+  double pairs = sq * sk;
+  if (problem_int(p, "causal", 0)) {
+    // Row i sees sk - sq + 1 + i keys; the last n = min(sq, sk) rows see any: the mean of the first
+    // and the last of them, times n.
+    double n = fmin(sq, sk);
+    pairs = n * ((sk - n + 1) + sk) / 2;
+  }
+  return 4 * problem_float(p, "batch", 1) * problem_float(p, "heads_q", 1) * pairs *
+         problem_float(p, "head_dim", 1);
+}
+
+double problem_kv_bytes(const Problem *p) {
+  return 2 * problem_float(p, "batch", 1) * problem_float(p, "heads_kv", 1) *
+         problem_float(p, "seqlen_k", 1) * problem_float(p, "head_dim", 1) *
+         dtype_bytes(p->has_dtype ? p->dtype : DT_F32);
+}

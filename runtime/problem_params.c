@@ -1,0 +1,78 @@
+// Problem and Params: some of a Problem's values are parameters of the template (head_dim, causal,
+// dtype), and the two must agree.
+#include <stdlib.h>
+#include <string.h>
+
+#include "problem.h"
+
+// --------------------------------------------------------------------------
+static const char *bool_text(const char *v) {
+  return !strcmp(v, "true") ? "1" : !strcmp(v, "false") ? "0" : v;
+}
+
+static bool same_value(const char *x, const char *y) { return !strcmp(bool_text(x), bool_text(y)); }
+
+// What the Problem says about parameter `name`, as text; NULL when it leaves it open.
+static const char *fixed_text(Arena *a, const Problem *p, const char *name) {
+  const ProblemName *known = problem_name_find(name);
+  if (known && known->kind == PROBLEM_DTYPE) return p->has_dtype ? dtype_name(p->dtype) : NULL;
+  const Value *v = problem_value(p, name);
+  if (!v || v->is_float) return NULL; // no parameter takes a fraction
+  return arena_printf(a, "%lld", (long long)v->i);
+}
+
+static const ParamDecl *param_decl(const TemplateInfo *t, const char *name) {
+  for (int i = 0; i < t->nparams; i++)
+    if (!strcmp(t->params[i].name, name)) return &t->params[i];
+  return NULL;
+}
+
+static bool has_arg(const TemplateInfo *t, const char *name) {
+  for (int i = 0; i < t->nargs; i++)
+    if (!strcmp(t->args[i].name, name)) return true;
+  return false;
+}
+
+static Status fix_param(Arena *a, const ParamDecl *decl, const char *want, Params *params,
+                        Diag *d) {
+  const char *given = params_get(params, decl->name);
+  if (given && !same_value(given, want))
+    return diag_fail(d, ST_INPUT, "%s=%s of the parameters and %s=%s of the problem disagree",
+                     decl->name, given, decl->name, want);
+  if (given) return ST_OK;
+  // In the template's own spelling, where it has one.
+  for (int i = 0; i < decl->nvalues; i++)
+    if (same_value(decl->values[i], want)) want = decl->values[i];
+  params_set(a, params, decl->name, want);
+  return ST_OK;
+}
+
+Status problem_fix_params(Arena *a, const Problem *p, const TemplateInfo *t, Params *params,
+                          Diag *d) {
+  int errors = d->errors;
+  for (int i = 0; i < t->nparams; i++) {
+    const char *want = fixed_text(a, p, t->params[i].name);
+    if (want) fix_param(a, &t->params[i], want, params, d);
+  }
+  // A mask that the template doesn't have can only be dropped when it masks nothing.
+  bool attention = t->kind == KIND_PREFILL || t->kind == KIND_DECODE || t->kind == KIND_ORACLE;
+  bool masks = problem_int(p, "causal", 0) && problem_int(p, "seqlen_q", 1) > 1;
+  if (attention && masks && !param_decl(t, "causal") && !has_arg(t, "causal"))
+    diag_fail(d, ST_INPUT, "%s has no causal mask, and with seqlen_q=%lld the problem needs one",
+              t->name, (long long)problem_int(p, "seqlen_q", 1));
+  return d->errors > errors ? ST_INPUT : ST_OK;
+}
+
+void problem_fill_from_params(Problem *p, const Params *params) {
+  for (int i = 0; i < params->n; i++) {
+    const Param *param = &params->v[i];
+    const ProblemName *known = problem_name_find(param->name);
+    if (!known || problem_gives(p, known->name)) continue;
+    if (known->kind == PROBLEM_DTYPE) {
+      p->has_dtype = dtype_parse(param->value, &p->dtype);
+      continue;
+    }
+    int64_t value = strtoll(bool_text(param->value), NULL, 10);
+    if (value >= known->min) problem_set_int(p, known->name, value); // chunks=0: not pinned
+  }
+}

@@ -1,0 +1,53 @@
+// Shapes: the dimensions a template declares, evaluated with a Problem's values.
+#include <assert.h>
+
+#include "problem.h"
+
+Status dim_eval(const Dim *dim, const Problem *p, int64_t *out, Diag *d) {
+  int64_t n = dim->n;
+  if (dim->name) {
+    const Value *v = problem_value(p, dim->name);
+    if (!v || v->is_float)
+      return diag_fail(d, ST_INPUT, "problem: no value for %s, which the template's shapes need",
+                       dim->name);
+    n = v->i;
+  }
+  int64_t div = dim->div > 1 ? dim->div : 1;
+  *out = n / div + (n % div > 0);
+  return ST_OK;
+}
+
+Status arg_shape(const ArgDecl *arg, const Problem *p, int64_t shape[], Diag *d) {
+  int64_t bytes = dtype_bytes(arg->dtype);
+  for (int i = 0; i < arg->rank; i++) {
+    Status st = dim_eval(&arg->dim[i], p, &shape[i], d);
+    if (st != ST_OK) return st;
+    if (__builtin_mul_overflow(bytes, shape[i] > 1 ? shape[i] : 1, &bytes))
+      return diag_fail(d, ST_INPUT, "problem: the bytes of tensor %s overflow 63 bits", arg->name);
+  }
+  return ST_OK;
+}
+
+void tensor_dense(Tensor *t) {
+  int64_t n = 1;
+  for (int i = t->rank - 1; i >= 0; i--) {
+    t->stride[i] = n;
+    n *= t->shape[i] > 1 ? t->shape[i] : 1;
+  }
+}
+
+int64_t tensor_elements(const Tensor *t) {
+  int64_t n = 1;
+  for (int i = 0; i < t->rank; i++) n *= t->shape[i];
+  return n;
+}
+
+uint64_t tensor_span_bytes(const Tensor *t) {
+  uint64_t last = 0; // offset of the last element
+  for (int i = 0; i < t->rank; i++) {
+    if (t->shape[i] == 0) return 0;
+    assert(t->stride[i] >= 0);
+    last += (uint64_t)(t->shape[i] - 1) * (uint64_t)t->stride[i];
+  }
+  return (last + 1) * (uint64_t)dtype_bytes(t->dtype);
+}

@@ -1,0 +1,187 @@
+// Problem: parsing, limits, canonical text, what it fixes in a template, shapes and work figures.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "problem.h"
+
+typedef struct Fixture {
+  Arena *a;
+  Diag *d;
+} Fixture;
+
+static int setup(void **state) {
+  Fixture *f = test_malloc(sizeof *f);
+  f->a = arena_new();
+  f->d = diag_new();
+  *state = f;
+  return 0;
+}
+
+static int teardown(void **state) {
+  Fixture *f = *state;
+  arena_free(f->a);
+  diag_free(f->d);
+  test_free(f);
+  return 0;
+}
+
+static void refuse(Fixture *f, const char *text, const char *message) {
+  Problem *p;
+  diag_reset(f->d);
+  assert_int_equal(problem_parse(f->a, text, &p, f->d), ST_INPUT);
+  assert_null(p);
+  assert_int_equal(f->d->errors, 1);
+  if (!strstr(diag_text(f->d), message)) fail_msg("%s: %s", text, diag_text(f->d));
+}
+
+static Problem *accept(Fixture *f, const char *text) {
+  Problem *p;
+  diag_reset(f->d);
+  if (problem_parse(f->a, text, &p, f->d) != ST_OK) fail_msg("%s: %s", text, diag_text(f->d));
+  return p;
+}
+
+static void short_and_long_names(void **state) {
+  Fixture *f = *state;
+  Problem *p = accept(f, "b=2,heads_q=32,hkv=8,seqlen_q=1, sk=16384,d=128,causal=true,dtype=bf16");
+  assert_int_equal(problem_int(p, "batch", -1), 2);
+  assert_int_equal(problem_int(p, "hq", -1), 32);
+  assert_int_equal(problem_int(p, "heads_q", -1), 32);
+  assert_int_equal(problem_int(p, "causal", -1), 1);
+  assert_int_equal(problem_int(p, "chunks", -1), -1);
+  assert_true(p->has_dtype && p->dtype == DT_BF16);
+  assert_string_equal(problem_text(f->a, p),
+                      "b=2,hq=32,hkv=8,sq=1,sk=16384,d=128,causal=1,dtype=bf16");
+}
+
+static void canonical_text_parses_back(void **state) {
+  Fixture *f = *state;
+  const char *texts[] = {"sk=9,hq=6", "scale=0.1,hq=1", "scale=0.33333333333333331,b=0", "n=77",
+                         "chunks=3,sk=0,sq=0,hq=4,hkv=2"};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    char *once = problem_text(f->a, accept(f, texts[i]));
+    assert_string_equal(problem_text(f->a, accept(f, once)), once);
+  }
+  assert_string_equal(problem_text(f->a, accept(f, "sk=9,hq=6")), "b=1,hq=6,hkv=6,sk=9");
+  assert_string_equal(problem_text(f->a, accept(f, "scale=0.1")), "b=1,scale=0.1");
+}
+
+static void empty_sizes_are_legal(void **state) {
+  Fixture *f = *state;
+  assert_int_equal(problem_int(accept(f, "hq=2,sq=3,sk=0"), "sk", -1), 0);
+  assert_int_equal(problem_int(accept(f, "b=0,hq=2,sq=3,sk=5"), "b", -1), 0);
+}
+
+static void bad_input_is_refused_with_one_message(void **state) {
+  Fixture *f = *state;
+  refuse(f, "seqlenk=5", "unknown name \"seqlenk\" (did you mean \"seqlen_k\"");
+  refuse(f, "sk=-1", "seqlen_k is at least 0");
+  refuse(f, "hq=0", "heads_q is at least 1");
+  refuse(f, "sk=1e4", "takes a whole number");
+  refuse(f, "sk=", "takes a whole number");
+  refuse(f, "sk=99999999999999999999", "does not fit 64 bits");
+  refuse(f, "sk", "is not name=value");
+  refuse(f, "sk=1,seqlen_k=2", "is given twice");
+  refuse(f, "dtype=f16,dtype=f16", "is given twice");
+  refuse(f, "dtype=half", "dtype=half");
+  refuse(f, "dtype=i32", "not a floating-point");
+  refuse(f, "causal=2", "causal is 0 or 1");
+  refuse(f, "scale=nan", "finite number");
+  refuse(f, "scale=0.5x", "finite number");
+  refuse(f, "hq=16,hkv=5", "heads_q=16 is not a multiple of heads_kv=5");
+  refuse(f, "hq=4,hkv=8", "not a multiple");
+  refuse(f, "hq=32,sk=4611686018427387904", "elements overflow");
+  // Each factor is small; the product is not.  An empty one doesn't hide it.
+  refuse(f, "b=0,hq=32,sk=100000000000,d=1000000000", "elements overflow");
+}
+
+static void hook_names_are_numbers(void **state) {
+  Fixture *f = *state;
+  const char *const extra[] = {"cap", "window"};
+  Problem *p;
+  assert_int_equal(problem_parse_with(f->a, "hq=1,cap=2.5,window=63", extra, 2, &p, f->d), ST_OK);
+  assert_true(problem_value(p, "cap")->is_float);
+  assert_true(problem_float(p, "cap", 0) == 2.5);
+  assert_false(problem_value(p, "window")->is_float);
+  assert_string_equal(problem_text(f->a, p), "b=1,hq=1,hkv=1,cap=2.5,window=63");
+  assert_int_equal(problem_parse_with(f->a, "windw=63", extra, 2, &p, f->d), ST_INPUT);
+  assert_non_null(strstr(diag_text(f->d), "did you mean \"window\""));
+}
+
+static void shapes_follow_the_declaration(void **state) {
+  Fixture *f = *state;
+  Problem *p = accept(f, "b=2,hq=3,sq=130,sk=0");
+  int64_t shape[TENSOR_MAX_RANK];
+  ArgDecl arg = {.name = "x",
+                 .dtype = DT_F16,
+                 .rank = 3,
+                 .dim = {{.name = "batch", .div = 1}, {.name = "seqlen_q", .div = 64}, {.n = 32}}};
+  assert_int_equal(arg_shape(&arg, p, shape, f->d), ST_OK);
+  assert_int_equal(shape[0], 2);
+  assert_int_equal(shape[1], 3); // ceil(130 / 64)
+  assert_int_equal(shape[2], 32);
+  arg.dim[0].name = "chunks";
+  assert_int_equal(arg_shape(&arg, p, shape, f->d), ST_INPUT);
+  assert_non_null(strstr(diag_text(f->d), "no value for chunks"));
+  arg.dim[0] = (Dim){.n = INT64_MAX / 32, .div = 1};
+  assert_int_equal(arg_shape(&arg, p, shape, f->d), ST_INPUT);
+  assert_non_null(strstr(diag_text(f->d), "overflow"));
+}
+
+static void spans_of_tensors(void **state) {
+  (void)state;
+  Tensor t = {.dtype = DT_BF16, .rank = 3, .shape = {2, 3, 8}};
+  tensor_dense(&t);
+  assert_int_equal(t.stride[0], 24);
+  assert_int_equal(t.stride[2], 1);
+  assert_int_equal(tensor_span_bytes(&t), 2 * 3 * 8 * 2);
+  t.stride[1] = 100;
+  t.stride[0] = 1000;
+  assert_int_equal(tensor_span_bytes(&t), (1000 + 200 + 7 + 1) * 2);
+  t.stride[0] = 0; // one copy, seen twice
+  assert_int_equal(tensor_span_bytes(&t), (200 + 7 + 1) * 2);
+  t.stride[0] = 1ll << 31; // offsets need 64 bits
+  assert_true(tensor_span_bytes(&t) == ((1ull << 31) + 208) * 2);
+  t.shape[1] = 0;
+  assert_int_equal(tensor_span_bytes(&t), 0);
+}
+
+static void work_figures(void **state) {
+  Fixture *f = *state;
+  assert_true(problem_flops(accept(f, "b=2,hq=4,sq=3,sk=5,d=64")) == 4.0 * 2 * 4 * 15 * 64);
+  // Bottom-right: rows of 3, 4 and 5 keys.
+  assert_true(problem_flops(accept(f, "b=1,hq=1,sq=3,sk=5,d=1,causal=1")) == 4.0 * 12);
+  // More queries than keys: rows 0..2 see none, then 1 and 2.
+  assert_true(problem_flops(accept(f, "b=1,hq=1,sq=5,sk=2,d=1,causal=1")) == 4.0 * 3);
+  assert_true(problem_flops(accept(f, "b=1,hq=1,sq=5,sk=0,d=1,causal=1")) == 0);
+  assert_true(problem_kv_bytes(accept(f, "hq=8,hkv=2,sk=10,d=64,dtype=f16")) ==
+              2.0 * 2 * 10 * 64 * 2);
+  for (int64_t sq = 0; sq < 7; sq++)
+    for (int64_t sk = 0; sk < 7; sk++) {
+      int64_t pairs = 0;
+      for (int64_t i = 0; i < sq; i++)
+        for (int64_t j = 0; j < sk; j++) pairs += j <= i + sk - sq;
+      Problem *p = accept(f, arena_printf(f->a, "hq=1,d=1,causal=1,sq=%d,sk=%d", (int)sq, (int)sk));
+      assert_true(problem_flops(p) == 4.0 * (double)pairs);
+      int64_t rows = 0;
+      for (int64_t i = 0; i < sq; i++) rows += visible_keys(true, i, sq, sk);
+      assert_int_equal(rows, pairs);
+    }
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      T(short_and_long_names),   T(canonical_text_parses_back),
+      T(empty_sizes_are_legal),  T(bad_input_is_refused_with_one_message),
+      T(hook_names_are_numbers), T(shapes_follow_the_declaration),
+      T(spans_of_tensors),       T(work_figures),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
