@@ -110,6 +110,9 @@ typedef struct DeviceOps {
   Status (*load)(Device *, const Source *, const LineMap *, const PtxModule *, const char *entry,
                  Kernel **, Diag *); // module NULL: parse it (sim) or do without (cuda)
   void (*kernel_free)(Kernel *);
+  // Blocks an SM holds at once with that many threads and bytes of dynamic shared memory.  NULL
+  // where the device has no such limit (sim): one.
+  Status (*occupancy)(Kernel *, uint32_t threads, uint32_t smem, int *blocks, Diag *);
   Status (*launch)(Device *, const Launch *, Diag *);
   Status (*sync)(Device *, Diag *);
   Status (*record)(Device *, int, Diag *);

@@ -1,0 +1,232 @@
+// Kernels on the CUDA device: loading PTX, what the driver says of it, launching.
+#include "cu_device.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { JIT_LOG_BYTES = 64 * 1024 };
+
+typedef struct JitLogs {
+  char *info, *error;
+} JitLogs;
+
+static CuResult jit(CuDevice *cu, const Source *ptx, const JitLogs *logs, CuModule *out) {
+  int opts[] = {CU_JIT_INFO_LOG, CU_JIT_INFO_LOG_BYTES, CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BYTES,
+                CU_JIT_LOG_VERBOSE};
+  // Integers travel cast into the pointers; the driver writes the lengths it used back into them.
+  void *values[] = {logs->info, (void *)(uintptr_t)(JIT_LOG_BYTES - 1), logs->error,
+                    (void *)(uintptr_t)(JIT_LOG_BYTES - 1), (void *)(uintptr_t)1};
+  assert(ptx->text[ptx->len] == 0); // the image ends at its NUL
+  return cu->api.cuModuleLoadDataEx(out, ptx->text, sizeof opts / sizeof *opts, opts, values);
+}
+
+static Status too_new(CuDevice *cu, const Source *ptx, Diag *d) {
+  int has = cu_ptx_version(ptx), takes = cu->base.info.ptx_version;
+  const char *driver = cu_driver_for(has);
+  return diag_fail(
+      d, ST_DEVICE,
+      "%s: loading %s: %s: the file says .version %d.%d, this driver takes %d.%d at most; lower the "
+      "`ptx` of the template's target line, or the file's .version, to %d.%d, or install driver %s "
+      "or newer",
+      cu->base.info.id, ptx->name, cu_result_name(&cu->api, d->arena, CU_UNSUPPORTED_PTX_VERSION),
+      has / 10, has % 10, takes / 10, takes % 10, takes / 10, takes % 10,
+      driver ? driver : "of a later CUDA release");
+}
+
+static Status load_failed(CuDevice *cu, CuResult r, const Source *ptx, const LineMap *map,
+                          const char *error_log, Diag *d) {
+  cu_jit_errors(error_log, ptx, map, d);
+  if (r == CU_UNSUPPORTED_PTX_VERSION) return too_new(cu, ptx, d);
+  return cu_failed(cu, r, d, "loading %s", ptx->name);
+}
+
+static Status read_function(CuDevice *cu, CuKernel *k, Diag *d) {
+  int regs = 0, threads = 0, smem = 0, local = 0;
+  const struct { int attribute; int *to; } wanted[] = {
+      {CU_FUNC_REGS, &regs},
+      {CU_FUNC_MAX_THREADS, &threads},
+      {CU_FUNC_STATIC_SMEM, &smem},
+      {CU_FUNC_LOCAL_BYTES, &local},
+  };
+  for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+    CuResult r = cu->api.cuFuncGetAttribute(wanted[i].to, wanted[i].attribute, k->function);
+    if (r) return cu_failed(cu, r, d, "reading attribute %d of %s", wanted[i].attribute, k->name);
+  }
+  k->base.info.regs = regs;
+  k->base.info.max_threads = threads;
+  k->base.info.static_smem = (uint32_t)smem;
+  k->base.info.local_bytes = (uint32_t)local;
+  return ST_OK;
+}
+
+static double now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+static Status load_module(CuDevice *cu, CuKernel *k, const Source *ptx, const LineMap *map,
+                          Diag *d) {
+  JitLogs logs = {calloc(JIT_LOG_BYTES, 1), calloc(JIT_LOG_BYTES, 1)};
+  Status st = ST_OK;
+  if (!logs.info || !logs.error)
+    st = diag_fail(d, ST_DEVICE, "out of host memory");
+  else {
+    double start = now_ms();
+    CuResult r = jit(cu, ptx, &logs, &k->module);
+    k->base.info.load_ms = now_ms() - start;
+    if (r) {
+      k->module = NULL;
+      st = load_failed(cu, r, ptx, map, logs.error, d);
+    } else if (!(k->log = cu_jit_info(logs.info, ptx, map, d)))
+      st = diag_fail(d, ST_DEVICE, "out of host memory");
+  }
+  free(logs.info);
+  free(logs.error);
+  k->base.info.log = k->log ? k->log : "";
+  return st;
+}
+
+static Status name_entry(CuKernel *k, const Source *ptx, const PtxModule *module,
+                         const char *entry, Diag *d) {
+  const PtxFunc *f = module && !entry ? ptx_entry(module, NULL) : NULL;
+  if (f) entry = f->name;
+  bool fits = entry ? strlen(entry) < sizeof k->name
+                    : cu_ptx_entry(ptx, k->name, sizeof k->name);
+  if (!fits)
+    return diag_fail(d, ST_INPUT, "%s: %s", ptx->name,
+                     entry ? "the entry's name is too long"
+                           : "there is not exactly one .entry; name the one to load");
+  if (entry) memcpy(k->name, entry, strlen(entry) + 1);
+  return ST_OK;
+}
+
+static void unlink_kernel(CuKernel *k) {
+  *k->link = k->next;
+  if (k->next) k->next->link = k->link;
+}
+
+static void link_kernel(CuDevice *cu, CuKernel *k) {
+  k->next = cu->kernels;
+  k->link = &cu->kernels;
+  if (k->next) k->next->link = &k->next;
+  cu->kernels = k;
+}
+
+Status cu_load(Device *dev, const Source *ptx, const LineMap *map, const PtxModule *module,
+               const char *entry, Kernel **out, Diag *d) {
+  CuDevice *cu = cu_of(dev);
+  *out = NULL;
+  CuKernel *k = calloc(1, sizeof *k);
+  if (!k) return diag_fail(d, ST_DEVICE, "out of host memory");
+  k->base.dev = dev;
+  link_kernel(cu, k);
+  Status st = name_entry(k, ptx, module, entry, d);
+  if (!st && !(st = cu_enter(cu, CU_NOT_IN_CAPTURE, "loading a kernel", d))) {
+    st = load_module(cu, k, ptx, map, d);
+    CuResult r = st ? CU_SUCCESS
+                    : cu->api.cuModuleGetFunction(&k->function, k->module, k->name);
+    if (r) st = cu_failed(cu, r, d, "looking for entry %s in %s", k->name, ptx->name);
+    if (!st) st = read_function(cu, k, d);
+    cu_leave(cu);
+  }
+  if (st) {
+    cu_kernel_free(&k->base);
+    return st;
+  }
+  *out = &k->base;
+  return ST_OK;
+}
+
+void cu_kernel_free(Kernel *kernel) {
+  CuKernel *k = (CuKernel *)kernel;
+  CuDevice *cu = cu_of(kernel->dev);
+  if (k->module && !cu->api.cuCtxPushCurrent(cu->context)) {
+    cu->api.cuModuleUnload(k->module);
+    cu_leave(cu);
+  }
+  unlink_kernel(k);
+  free(k->log);
+  free(k);
+}
+
+// ---- launching --------------------------------------------------------------------------------------
+
+// More than 48 KiB of dynamic shared memory has to be asked for, once per kernel.
+static Status allow_smem(CuDevice *cu, CuKernel *k, uint32_t smem, Diag *d) {
+  enum { FREE_OF_ASKING = 48 * 1024 };
+  if (smem <= k->smem_allowed || smem + k->base.info.static_smem <= FREE_OF_ASKING) return ST_OK;
+  uint32_t most = cu->base.info.smem_optin;
+  if (smem + k->base.info.static_smem > most)
+    return diag_fail(d, ST_DEVICE,
+                     "%s: %s wants %u bytes of shared memory (%u dynamic, %u static); a block may "
+                     "have %u on this GPU",
+                     cu->base.info.id, k->name, smem + k->base.info.static_smem, smem,
+                     k->base.info.static_smem, most);
+  CuResult r = cu->api.cuFuncSetAttribute(k->function, CU_FUNC_MAX_DYNAMIC_SMEM, (int)smem);
+  if (r) return cu_failed(cu, r, d, "allowing %s %u bytes of shared memory", k->name, smem);
+  k->smem_allowed = smem;
+  return ST_OK;
+}
+
+Status cu_occupancy(Kernel *kernel, uint32_t threads, uint32_t smem, int *blocks, Diag *d) {
+  CuKernel *k = (CuKernel *)kernel;
+  CuDevice *cu = cu_of(kernel->dev);
+  *blocks = 0;
+  Status st = cu_enter(cu, CU_ANY_TIME, "asking for the occupancy", d);
+  if (st) return st;
+  if (!(st = allow_smem(cu, k, smem, d))) {
+    CuResult r = cu->api.cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, k->function,
+                                                                     (int)threads, smem);
+    if (r) st = cu_failed(cu, r, d, "asking for the occupancy of %s", k->name);
+  }
+  cu_leave(cu);
+  return st;
+}
+
+static CuResult launch_cluster(CuDevice *cu, CuKernel *k, const Launch *l, void **extra) {
+  CuLaunchAttr cluster = {.id = CU_ATTR_CLUSTER_DIMENSION,
+                          .value.cluster = {l->cluster[0], l->cluster[1], l->cluster[2]}};
+  CuLaunchConfig config = {.smem_bytes = l->smem, .stream = cu->stream, .attrs = &cluster,
+                           .nattrs = 1};
+  memcpy(config.grid, l->grid, sizeof config.grid);
+  memcpy(config.block, l->block, sizeof config.block);
+  return cu->api.cuLaunchKernelEx(&config, k->function, NULL, extra);
+}
+
+static CuResult launch(CuDevice *cu, CuKernel *k, const Launch *l, bool cluster) {
+  size_t bytes = l->arg_bytes;
+  void *extra[] = {CU_LAUNCH_BUFFER, (void *)(uintptr_t)l->args, CU_LAUNCH_BUFFER_BYTES, &bytes,
+                   CU_LAUNCH_END};
+  if (cluster) return launch_cluster(cu, k, l, extra);
+  return cu->api.cuLaunchKernel(k->function, l->grid[0], l->grid[1], l->grid[2], l->block[0],
+                                l->block[1], l->block[2], l->smem, cu->stream, NULL, extra);
+}
+
+static uint32_t dim3_product(const uint32_t v[3]) {
+  return (v[0] ? v[0] : 1) * (v[1] ? v[1] : 1) * (v[2] ? v[2] : 1);
+}
+
+Status cu_launch(Device *dev, const Launch *l, Diag *d) {
+  CuDevice *cu = cu_of(dev);
+  CuKernel *k = (CuKernel *)l->kernel;
+  if (!l->grid[0] || !l->grid[1] || !l->grid[2]) return ST_OK; // no work
+  bool cluster = dim3_product(l->cluster) > 1;
+  if (cluster && !cu->api.cuLaunchKernelEx)
+    return diag_fail(d, ST_DEVICE, "%s: %s needs clusters, which this driver lacks (r520 has them)",
+                     cu->base.info.id, k->name);
+  Status st = cu_enter(cu, CU_ANY_TIME, "launching a kernel", d);
+  if (st) return st;
+  if (!(st = allow_smem(cu, k, l->smem, d))) {
+    CuResult r = launch(cu, k, l, cluster);
+    if (r)
+      st = cu_failed(cu, r, d, "launching %s with %u x %u x %u blocks of %u threads, %u bytes of "
+                     "shared memory, %d registers", k->name, l->grid[0], l->grid[1], l->grid[2],
+                     dim3_product(l->block), l->smem, k->base.info.regs);
+  }
+  cu_leave(cu);
+  return st;
+}
