@@ -1,0 +1,271 @@
+// sim: the PTX interpreter as a Device.  This header is private to runtime/sim_*.c.
+//
+//   sim_device.c   buffers, graphs, options          sim_program.c  PTX module -> Program
+//   sim_launch.c   a grid: CTAs on host threads      sim_decode*.c  PTX instruction -> Ops
+//   sim_pool.c     the host threads                  sim_assign.c   which reads need a check
+//   sim_cta.c      a CTA: warps take turns           sim_alu.c ...  what Ops do
+//   sim_warp.c     a warp: groups of lanes           sim_trap.c     what went wrong, as text
+#ifndef PTXSMITH_SIM_H
+#define PTXSMITH_SIM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "device.h"
+#include "sim_lanes.h"
+
+// ---- addresses ------------------------------------------------------------------------------------
+// A global address is (buffer id << 40) + offset, so that bounds are exact for each allocation and
+// a pointer that runs out of its buffer can't land in another.  Shared, local and parameter
+// addresses are offsets in their space; as generic addresses they get the number of a window.
+enum { SIM_ID_SHIFT = 40 };
+#define SIM_OFFSET_MASK ((UINT64_C(1) << SIM_ID_SHIFT) - 1)
+#define SIM_WINDOW_SHARED (UINT64_C(0xffff01) << SIM_ID_SHIFT)
+#define SIM_WINDOW_LOCAL (UINT64_C(0xffff02) << SIM_ID_SHIFT)
+#define SIM_WINDOW_PARAM (UINT64_C(0xffff03) << SIM_ID_SHIFT)
+
+// Memory with bounds and a byte of shadow for every byte: 1 where it has been written.
+typedef struct Memory {
+  uint64_t base;   // address of the first byte
+  uint64_t bytes;
+  uint8_t *data;
+  uint8_t *shadow; // NULL: written everywhere
+} Memory;
+
+typedef struct Buffer {
+  Memory mem;
+  char name[64];
+  bool is_const; // a .const variable
+  void *raw;     // what to free
+} Buffer;
+
+// ---- decoded code ---------------------------------------------------------------------------------
+typedef struct Warp Warp;
+typedef struct Op Op;
+typedef const Op *(*OpFn)(Warp *w, const Op *op); // returns the next Op
+
+enum { SIM_MAX_VEC = 8 };
+// What does not fit in an Op.
+typedef struct OpMore {
+  uint32_t v[SIM_MAX_VEC];     // registers of a vector
+  uint8_t skip[SIM_MAX_VEC];   // its sinks
+  uint32_t *list; int nlist;   // registers to check or mark; branch targets
+  uint32_t *names;             // check: register index for the message
+  uint8_t *widths;             // of the list
+  const struct Func *callee;
+} OpMore;
+
+struct Op {
+  OpFn fn;
+  LaneFn lane;
+  uint64_t imm;
+  uint32_t d, a, b, c, e; // byte offsets in the frame of registers
+  uint32_t guard;         // of the guard predicate
+  uint32_t target;        // Op index in the program
+  uint32_t mask_xor;      // ~0 for a negated guard
+  OpFn guarded;           // what the guard protects
+  const PtxInst *in;      // NULL for Ops of our own
+  const struct Func *func;
+  OpMore *more;
+  uint8_t width;          // bytes of a lane of d
+  uint8_t space, vec, bytes; // memory: PtxSpace, elements, bytes of one
+  uint8_t kind, type;     // depends on fn
+  uint8_t pipe, flops;    // guarded: counted when run
+};
+
+typedef struct Func {
+  const PtxFunc *ptx;
+  const struct Program *prog;
+  uint32_t first, end;                 // Ops
+  uint32_t frame, frame_bytes;         // registers: offset in the warp's file, size of one level
+  uint32_t local, local_bytes;         // per-lane memory: likewise
+  uint32_t params_at;                  // first byte of .param variables inside the frame
+  int levels;                          // > 1 when it can call itself
+  uint32_t *reg;                       // register -> offset in the frame
+  uint32_t *init;                      // register -> offset of its mask of written lanes, 0: none
+} Func;
+
+// A place that is the same in every warp: immediates; or filled for each CTA: special registers.
+typedef struct FrameConst { uint32_t at; uint8_t width; uint64_t value; const Func *func; } FrameConst;
+typedef struct FrameSreg { uint32_t at; uint8_t sreg, dim; const Func *func; } FrameSreg;
+
+typedef struct BlockCost { uint32_t insts; uint32_t by_pipe[PTX_PIPE_COUNT]; uint64_t flops; } BlockCost;
+
+enum { SIM_MAX_LEVELS = 32 }; // calls of one function inside itself
+
+typedef struct Program {
+  Arena *arena;
+  const PtxModule *module;
+  const LineMap *map;
+  Func *funcs; int nfuncs; // index = PtxModule.funcs
+  const Func *entry;
+  Op *ops; int nops, cap;
+  FrameConst *consts; int nconsts, consts_cap;
+  FrameSreg *sregs; int nsregs, sregs_cap;
+  BlockCost *blocks; int nblocks, blocks_cap;
+  uint32_t *var_at;        // variable -> offset in its space (shared, local, call parameters)
+  uint64_t *var_address;   // global and const: address
+  uint32_t file_bytes, local_bytes, shared_bytes;
+  uint32_t dynamic_at;     // where `.extern .shared` begins, ahead of alignment
+  bool has_dynamic;
+} Program;
+
+typedef struct SimKernel {
+  Kernel base;
+  Arena *arena;
+  Program *prog;
+  struct SimKernel *next, *prev;
+  DevPtr *vars; int nvars; // buffers of the module's variables
+} SimKernel;
+
+// ---- a warp ---------------------------------------------------------------------------------------
+// Return addresses.  Equal stacks are the same node, so that lanes meet again inside callees.
+typedef struct Frame {
+  const struct Frame *up;
+  const Op *ret;       // where the caller goes on
+  const Func *func;
+  int level, depth;
+} Frame;
+
+typedef enum GroupState {
+  GROUP_READY,
+  GROUP_SYNC,    // waits for other lanes of its warp at this very instruction
+  GROUP_WARPBAR, // at a bar.warp.sync
+  GROUP_BARRIER, // at barrier `bar` of the CTA
+} GroupState;
+
+typedef struct Group {
+  uint32_t mask;
+  const Op *pc;
+  const Frame *frame;
+  GroupState state;
+  uint32_t need; // SYNC, WARPBAR: lanes that must come
+  int bar;
+} Group;
+
+typedef enum WarpEvent {
+  EV_NONE,
+  EV_SLICE, // its turn is over
+  EV_BLOCK, // the group can't go on
+  EV_SPLIT, // groups were added or changed
+  EV_EXIT,  // lanes ended
+  EV_TRAP,
+} WarpEvent;
+
+enum { SIM_MAX_FRAMES = 512 };
+
+struct Warp {
+  uint8_t *regs;       // frame of the running group
+  const Op *limit;     // run on while below: the next group's place, or NULL to stop at once
+  uint32_t active;     // lanes that execute
+  uint32_t gone;       // lanes that ended or never were: their registers don't matter
+  int64_t left;        // instructions left of this turn
+  struct BlockCount *blocks;
+  struct Cta *cta;
+  uint8_t *file;       // all frames of registers
+  uint8_t *local, *local_shadow;
+  uint32_t lbase;      // of the running frame, in per-lane memory
+  WarpEvent event;
+  int cur, ngroups, turn;
+  Group groups[32];
+  int index;           // in the CTA
+  uint32_t lanes;      // that exist
+  Frame *frames; int nframes;
+  uint64_t clock;
+};
+
+typedef struct BlockCount { uint64_t warps, threads; } BlockCount;
+
+enum { SIM_BARRIERS = 16, SIM_MAX_WARPS = 32 };
+typedef struct Barrier {
+  uint32_t count;                  // threads expected; 0: all of the CTA
+  bool open;                       // a generation is under way
+  bool aligned;
+  uint8_t red;                     // 0 none, else BarRed
+  uint32_t arrived[SIM_MAX_WARPS]; // lanes
+  uint32_t value[SIM_MAX_WARPS];   // red: predicate of those lanes
+  const Op *op;                    // of the first arrival
+} Barrier;
+
+// What a trap says, before it becomes a message.
+typedef struct TrapInfo {
+  bool set;
+  const Op *op;
+  uint64_t cta;
+  uint32_t block[3], thread[3];
+  char what[512];
+} TrapInfo;
+
+// Everything one host thread needs to run CTAs of a launch.
+typedef struct Cta {
+  struct Grid *grid;
+  uint64_t index;
+  uint32_t id[3];
+  Warp *warps; int nwarps, alive;
+  Memory shared;
+  Barrier bar[SIM_BARRIERS];
+  TrapInfo trap;
+  Counters count;      // memory and guarded instructions; the rest comes from `blocks`
+  BlockCount *blocks;
+  uint64_t steps, told; // instructions run; of those the Grid knows
+  uint64_t random;
+  uint8_t *memory;     // one block for files, local and shared memory
+} Cta;
+
+typedef struct Grid {
+  struct SimDevice *dev;
+  const SimKernel *kernel;
+  const Program *prog;
+  Launch launch;
+  uint64_t nctas;
+  Memory params;
+  uint32_t dynamic_at; // aligned
+  bool counting;
+  _Atomic uint64_t next;      // CTA to take
+  _Atomic uint64_t first_bad; // lowest CTA that trapped
+  _Atomic uint64_t steps;
+  pthread_mutex_t lock;
+  TrapInfo trap;              // of first_bad
+  Counters count;
+} Grid;
+
+// ---- the device -----------------------------------------------------------------------------------
+struct Graph { Launch *launches; int n, cap; };
+
+typedef struct SimDevice {
+  Device base;
+  Buffer **buffers; uint32_t nbuffers, cap_buffers; // index = id; [0] unused
+  uint64_t used;
+  SimKernel *kernels;
+  SimOpts opts;
+  const LaneIsa *isa;
+  struct SimPool *pool;
+  Graph *capture;
+  Counters count;
+  volatile const int *stop; // set from outside (a signal): end the launch
+  pthread_mutex_t wide;     // atom.b128
+} SimDevice;
+
+static inline SimDevice *sim_of(Device *dev) { return (SimDevice *)dev; }
+
+// The buffer an address names, or NULL.
+static inline Buffer *sim_buffer(const SimDevice *dev, uint64_t address) {
+  uint64_t id = address >> SIM_ID_SHIFT;
+  return id < dev->nbuffers ? dev->buffers[id] : NULL;
+}
+
+Status sim_alloc(SimDevice *dev, uint64_t bytes, const char *what, bool is_const, Buffer **out,
+                 Diag *d);
+void sim_free(SimDevice *dev, DevPtr p);
+Status sim_load(Device *dev, const Source *ptx, const LineMap *map, const PtxModule *module,
+                const char *entry, Kernel **out, Diag *d);
+void sim_kernel_free(Kernel *k);
+Status sim_launch(SimDevice *dev, const Launch *l, Diag *d);
+
+// Runs `job(arg, worker)` on `n` threads, the caller's included, and waits.
+typedef struct SimPool SimPool;
+SimPool *sim_pool_new(void);
+void sim_pool_free(SimPool *p);
+void sim_pool_run(SimPool *p, int n, void (*job)(void *arg, int worker), void *arg);
+
+#endif
