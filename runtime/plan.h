@@ -7,18 +7,29 @@
 typedef struct Step {
   Variant *variant; // owned by the Operator
   Kernel *kernel;   // NULL until operator_load
-  uint32_t grid[3];
+  uint32_t grid[3]; // 0 blocks: nothing to do, the launch is left out
   uint8_t *args;    // variant->arg_bytes, filled by operator_bind
+  uint64_t work;    // work items: the product of the launch rule
+  uint64_t bound;   // bit i: Arg i has its value
 } Step;
 
-enum { OPERATOR_MAX_STEPS = 4 };
+enum { OPERATOR_MAX_STEPS = 4, OPERATOR_MAX_ARGS = 64, WORKSPACE_ALIGN = 256 };
+
+// A tensor of the workspace: written by one step, read by the next, known by its Arg name.
+typedef struct WorkSlot {
+  const ArgDecl *arg;
+  uint64_t offset, bytes;
+} WorkSlot;
 
 // The ordered launches that make one answer.
 typedef struct Operator {
   Arena *arena;
-  const Problem *problem; // as given, with plan values (chunks, scale) filled in
+  Problem *problem; // a copy of the given one, with plan values (chunks, scale) filled in
   Step step[OPERATOR_MAX_STEPS]; int nsteps;
-  uint64_t workspace_bytes, workspace_zero_bytes; // the zero part comes first
+  WorkSlot *slot; int nslots, slot_cap;
+  // The zero part comes first.  The caller zeroes it once, before the first launch; every launch
+  // leaves it zero again.
+  uint64_t workspace_bytes, workspace_zero_bytes;
 } Operator;
 
 typedef struct PlanOpts {
@@ -31,13 +42,20 @@ typedef struct PlanOpts {
 // the Problem alone, never on the device.  `chunks` is clamped to [1, max(1, seqlen_k)].
 Status operator_make(Session *s, const char *template_name, const Params *given, const Problem *p,
                      const PlanOpts *opts, Operator **out, Diag *d);
+// From variants made otherwise (tests, the C API); the Operator owns them from here on.
+Status operator_of_variants(Variant *const *variants, int n, const Problem *p, int64_t chunks,
+                            Operator **out, Diag *d);
 void operator_free(Operator *op); // and its variants and kernels
 Status operator_load(Operator *op, Device *dev, Diag *d);
-// Decides grids (needs occupancy for persistent rules) and lays out the workspace.
+// Decides grids (needs occupancy for persistent rules; dev may be NULL where there are none) and
+// packs the values.
 Status operator_plan(Operator *op, const Device *dev, const PlanOpts *opts, Diag *d);
 
+// The first declaration of an Arg by name, NULL when no step has it.
+const ArgDecl *operator_arg(const Operator *op, const char *name);
 // Binds a tensor by Arg name in every step that declares it: checks dtype, rank, shape, contiguity
-// of the last dimension, alignment of pointer and strides to the variant's vector width.
+// of the last dimension, alignment of pointer and strides to the variant's vector width.  `t` NULL
+// binds an optional Arg to nothing.
 Status operator_bind(Operator *op, const char *name, const Tensor *t, Diag *d);
 Status operator_bind_workspace(Operator *op, DevPtr p, uint64_t bytes, Diag *d);
 // Every Arg bound?  Neither allocates nor synchronises.
@@ -46,5 +64,11 @@ Status operator_launch(const Operator *op, Device *dev, Diag *d);
 int64_t plan_chunks(const Problem *p);
 // Alignment in bytes that a variant's vector width asks of tensor `arg`.
 uint32_t variant_alignment(const Variant *v, const ArgDecl *arg);
+
+// plan_pack.c, for plan.c: fill in the plan values, lay out the workspace, pack the value Args.
+Status operator_complete(Operator *op, int64_t chunks, Diag *d);
+Status operator_lay_out(Operator *op, Diag *d);
+Status operator_pack_values(Operator *op, Diag *d);
+Status operator_all_bound(const Operator *op, Diag *d);
 
 #endif

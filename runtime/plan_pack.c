@@ -1,0 +1,299 @@
+// From declared Args to packed argument blocks.  Nothing here knows a kernel: what is written where
+// comes from ArgDecl alone.
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan.h"
+
+static uint64_t round_up(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
+
+const ArgDecl *operator_arg(const Operator *op, const char *name) {
+  for (int s = 0; s < op->nsteps; s++)
+    for (int i = 0; i < op->step[s].variant->nargs; i++)
+      if (!strcmp(op->step[s].variant->args[i].name, name)) return &op->step[s].variant->args[i];
+  return NULL;
+}
+
+static const WorkSlot *slot_find(const Operator *op, const char *name) {
+  for (int i = 0; i < op->nslots; i++)
+    if (!strcmp(op->slot[i].arg->name, name)) return &op->slot[i];
+  return NULL;
+}
+
+// ---- plan values
+// --------------------------------------------------------------------------------- Enough chunks
+// that batch x heads_kv x chunks blocks fill a large GPU a few times over, none shorter than 256
+// keys.  Of the Problem alone: the same problem gives the same bits on every device.
+int64_t plan_chunks(const Problem *p) {
+  enum { WANTED_BLOCKS = 512, LEAST_KEYS = 256, MOST = 256 };
+  int64_t rows = problem_int(p, "batch", 1) * problem_int(p, "heads_kv", 1);
+  int64_t by_blocks = rows > 0 ? (WANTED_BLOCKS + rows - 1) / rows : 1;
+  int64_t by_keys = (problem_int(p, "seqlen_k", 0) + LEAST_KEYS - 1) / LEAST_KEYS;
+  int64_t n = by_blocks < by_keys ? by_blocks : by_keys;
+  return n < 1 ? 1 : n > MOST ? MOST : n;
+}
+
+static void choose_chunks(Problem *p, int64_t given) {
+  int64_t most = problem_int(p, "seqlen_k", 0);
+  int64_t n = given > 0 ? given : problem_int(p, "chunks", plan_chunks(p));
+  if (most < 1) most = 1;
+  problem_set_int(p, "chunks", n < 1 ? 1 : n > most ? most : n);
+}
+
+// The kernel gets scale in its own type, so the Problem holds what the kernel gets.
+static void choose_scale(Problem *p, Dtype kernel) {
+  double scale = problem_float(p, "scale", 1 / sqrt(problem_float(p, "head_dim", 1)));
+  problem_set_float(p, "scale", dtype_round(kernel, scale));
+}
+
+Status operator_complete(Operator *op, int64_t chunks, Diag *d) {
+  Problem *p = op->problem;
+  for (int s = 0; s < op->nsteps; s++) problem_fill_from_params(p, &op->step[s].variant->params);
+  const ArgDecl *scale = operator_arg(op, "scale");
+  if (scale) choose_scale(p, scale->dtype);
+  if (operator_arg(op, "chunks")) choose_chunks(p, chunks);
+  return problem_check(p, d);
+}
+
+// ---- workspace
+// -----------------------------------------------------------------------------------
+static Status tensor_of_arg(const Operator *op, const ArgDecl *arg, Tensor *t, Diag *d) {
+  *t = (Tensor){.dtype = arg->dtype, .rank = arg->rank};
+  Status st = arg_shape(arg, op->problem, t->shape, d);
+  if (st == ST_OK) tensor_dense(t);
+  return st;
+}
+
+// Two steps that name the same tensor must mean the same tensor.
+static Status same_everywhere(const Operator *op, const ArgDecl *arg, const Tensor *t, Diag *d) {
+  for (int s = 0; s < op->nsteps; s++) {
+    const Variant *v = op->step[s].variant;
+    for (int i = 0; i < v->nargs; i++) {
+      if (strcmp(v->args[i].name, arg->name)) continue;
+      Tensor other;
+      Status st = tensor_of_arg(op, &v->args[i], &other, d);
+      if (st != ST_OK) return st;
+      if (other.dtype != t->dtype || other.rank != t->rank ||
+          memcmp(other.shape, t->shape, sizeof *t->shape * (size_t)t->rank))
+        return diag_fail(d, ST_INPUT, "%s: tensor %s is declared otherwise by an earlier step",
+                         v->id, arg->name);
+    }
+  }
+  return ST_OK;
+}
+
+static Status add_slots(Operator *op, bool zero, Diag *d) {
+  for (int s = 0; s < op->nsteps; s++) {
+    const Variant *v = op->step[s].variant;
+    for (int i = 0; i < v->nargs; i++) {
+      const ArgDecl *arg = &v->args[i];
+      if (arg->role != ARG_WORK || (arg->zero != 0) != zero || slot_find(op, arg->name)) continue;
+      Tensor t;
+      Status st = tensor_of_arg(op, arg, &t, d);
+      if (st == ST_OK) st = same_everywhere(op, arg, &t, d);
+      if (st != ST_OK) return st;
+      uint64_t bytes = tensor_span_bytes(&t);
+      *arena_push(op->arena, op->slot, op->nslots, op->slot_cap) =
+          (WorkSlot){.arg = arg, .offset = op->workspace_bytes, .bytes = bytes};
+      if (__builtin_add_overflow(op->workspace_bytes, round_up(bytes, WORKSPACE_ALIGN),
+                                 &op->workspace_bytes))
+        return diag_fail(d, ST_INPUT, "%s: the workspace overflows 64 bits", v->id);
+    }
+  }
+  return ST_OK;
+}
+
+Status operator_lay_out(Operator *op, Diag *d) {
+  op->nslots = 0;
+  op->workspace_bytes = 0;
+  Status st = add_slots(op, true, d);
+  op->workspace_zero_bytes = op->workspace_bytes;
+  return st == ST_OK ? add_slots(op, false, d) : st;
+}
+
+// ---- packing
+// -------------------------------------------------------------------------------------
+static void put(Step *step, uint32_t at, const void *p, size_t bytes) {
+  assert(at + bytes <= step->variant->arg_bytes);
+  memcpy(step->args + at, p, bytes);
+}
+
+// A pointer, then rank-1 strides in bytes: eight bytes each, so they follow one another.
+static Status pack_tensor(Step *step, int i, const Tensor *t, Diag *d) {
+  const ArgDecl *arg = &step->variant->args[i];
+  put(step, arg->offset, &t->data, sizeof t->data);
+  for (int k = 0; k + 1 < arg->rank; k++) {
+    int64_t bytes;
+    if (__builtin_mul_overflow(t->stride[k], (int64_t)dtype_bytes(t->dtype), &bytes))
+      return diag_fail(d, ST_INPUT, "%s: stride_%d = %lld elements overflows", arg->name, k,
+                       (long long)t->stride[k]);
+    put(step, arg->offset + 8 * (uint32_t)(k + 1), &bytes, sizeof bytes);
+  }
+  step->bound |= 1ull << i;
+  return ST_OK;
+}
+
+static Status pack_value(Step *step, int i, const Problem *p, Diag *d) {
+  const ArgDecl *arg = &step->variant->args[i];
+  const Value *v = problem_value(p, arg->name);
+  if (!v)
+    return diag_fail(d, ST_INPUT, "%s: the problem gives no value for %s (%s)",
+                     step->variant->tmpl ? step->variant->tmpl->name : step->variant->id, arg->name,
+                     arg->doc ? arg->doc : "");
+  bool whole = dtype_mantissa(arg->dtype) == 0;
+  if (whole && v->is_float)
+    return diag_fail(d, ST_INPUT, "%s=%g: takes a whole number", arg->name, v->f);
+  if (arg->dtype == DT_I32 && (v->i < INT32_MIN || v->i > INT32_MAX))
+    return diag_fail(d, ST_INPUT, "%s=%lld does not fit the kernel's 32-bit parameter", arg->name,
+                     (long long)v->i);
+  if (arg->dtype == DT_I64) { // not by way of double
+    put(step, arg->offset, &v->i, sizeof v->i);
+  } else {
+    uint64_t room = 0;
+    dtype_store(arg->dtype, &room, v->f);
+    put(step, arg->offset, &room, (size_t)dtype_bytes(arg->dtype));
+  }
+  step->bound |= 1ull << i;
+  return ST_OK;
+}
+
+Status operator_pack_values(Operator *op, Diag *d) {
+  for (int s = 0; s < op->nsteps; s++)
+    for (int i = 0; i < op->step[s].variant->nargs; i++) {
+      if (op->step[s].variant->args[i].role != ARG_VALUE) continue;
+      Status st = pack_value(&op->step[s], i, op->problem, d);
+      if (st != ST_OK) return st;
+    }
+  return ST_OK;
+}
+
+// ---- binding
+// -------------------------------------------------------------------------------------
+uint32_t variant_alignment(const Variant *v, const ArgDecl *arg) {
+  uint32_t bytes = (uint32_t)dtype_bytes(arg->dtype);
+  const char *vec = params_get(&v->params, "vec");
+  // Only rows of constant length (heads) are read by vectors; a row of LSE has any length.
+  if (!vec || !arg->rank || arg->dim[arg->rank - 1].name) return bytes;
+  uint64_t wide = strtoull(vec, NULL, 10) * bytes;
+  return wide > 16 ? 16 : wide > bytes ? (uint32_t)wide : bytes; // one load is 16 bytes at most
+}
+
+static const char *shape_text(Arena *a, const int64_t *shape, int rank) {
+  char *text = arena_strdup(a, "[");
+  for (int i = 0; i < rank; i++)
+    text = arena_printf(a, "%s%s%lld", text, i ? ", " : "", (long long)shape[i]);
+  return arena_printf(a, "%s]", text);
+}
+
+static Status check_shape(const Operator *op, const ArgDecl *arg, const Tensor *t, Diag *d) {
+  if (t->dtype != arg->dtype)
+    return diag_fail(d, ST_INPUT, "%s: element type is %s, not %s", arg->name, dtype_name(t->dtype),
+                     dtype_name(arg->dtype));
+  if (t->rank != arg->rank)
+    return diag_fail(d, ST_INPUT, "%s: has %d dimensions, not %d", arg->name, t->rank, arg->rank);
+  int64_t shape[TENSOR_MAX_RANK];
+  Status st = arg_shape(arg, op->problem, shape, d);
+  if (st != ST_OK || !memcmp(shape, t->shape, sizeof *shape * (size_t)arg->rank)) return st;
+  return diag_fail(d, ST_INPUT, "%s: shape is %s, not %s", arg->name,
+                   shape_text(op->arena, t->shape, t->rank),
+                   shape_text(op->arena, shape, arg->rank));
+}
+
+static Status check_strides(const Variant *v, const ArgDecl *arg, const Tensor *t, Diag *d) {
+  uint32_t align = variant_alignment(v, arg);
+  const char *vec = params_get(&v->params, "vec");
+  if (t->shape[t->rank - 1] > 1 && t->stride[t->rank - 1] != 1)
+    return diag_fail(d, ST_INPUT, "%s: the last dimension's stride is %lld; it must be contiguous",
+                     arg->name, (long long)t->stride[t->rank - 1]);
+  if (t->data % align)
+    return diag_fail(d, ST_INPUT, "%s: address 0x%llx is not aligned to %u bytes (vec=%s)",
+                     arg->name, (unsigned long long)t->data, align, vec ? vec : "1");
+  for (int k = 0; k + 1 < t->rank; k++) {
+    if (t->shape[k] <= 1) continue; // never multiplied by anything but 0
+    if (t->stride[k] < 0) return diag_fail(d, ST_INPUT, "%s: stride_%d is negative", arg->name, k);
+    if (arg->role != ARG_IN && t->stride[k] == 0)
+      return diag_fail(d, ST_INPUT, "%s: stride_%d is 0, so outputs would overlap", arg->name, k);
+    if ((uint64_t)t->stride[k] * (uint64_t)dtype_bytes(t->dtype) % align)
+      return diag_fail(d, ST_INPUT,
+                       "%s: stride_%d is %lld bytes, not a multiple of %u (vec=%s); use a smaller "
+                       "vec",
+                       arg->name, k, (long long)(t->stride[k] * dtype_bytes(t->dtype)), align,
+                       vec ? vec : "1");
+  }
+  return ST_OK;
+}
+
+static bool is_empty(const Tensor *t) {
+  for (int i = 0; i < t->rank; i++)
+    if (t->shape[i] == 0) return true;
+  return false;
+}
+
+static Status check_tensor(const Operator *op, const Variant *v, const ArgDecl *arg,
+                           const Tensor *t, Diag *d) {
+  Status st = check_shape(op, arg, t, d);
+  if (st == ST_OK && !is_empty(t)) {
+    if (!t->data) return diag_fail(d, ST_INPUT, "%s: no memory is bound", arg->name);
+    st = check_strides(v, arg, t, d);
+  }
+  return st;
+}
+
+Status operator_bind(Operator *op, const char *name, const Tensor *t, Diag *d) {
+  const ArgDecl *first = operator_arg(op, name);
+  if (!first || first->role == ARG_VALUE)
+    return diag_fail(d, ST_INPUT, "no step of %s takes a tensor named %s", op->step[0].variant->id,
+                     name);
+  if (slot_find(op, name))
+    return diag_fail(d, ST_INPUT, "%s is part of the workspace, which is bound whole", name);
+  Tensor nothing = {0};
+  for (int s = 0; s < op->nsteps; s++) {
+    Step *step = &op->step[s];
+    for (int i = 0; i < step->variant->nargs; i++) {
+      const ArgDecl *arg = &step->variant->args[i];
+      if (strcmp(arg->name, name)) continue;
+      if (!t && !arg->optional)
+        return diag_fail(d, ST_INPUT, "%s: %s needs this tensor", name, step->variant->id);
+      Status st = t ? check_tensor(op, step->variant, arg, t, d) : ST_OK;
+      if (st == ST_OK) st = pack_tensor(step, i, t ? t : &nothing, d);
+      if (st != ST_OK) return st;
+    }
+  }
+  return ST_OK;
+}
+
+Status operator_bind_workspace(Operator *op, DevPtr p, uint64_t bytes, Diag *d) {
+  if (bytes < op->workspace_bytes)
+    return diag_fail(d, ST_INPUT, "workspace: %llu bytes given, %llu needed",
+                     (unsigned long long)bytes, (unsigned long long)op->workspace_bytes);
+  if (p % WORKSPACE_ALIGN)
+    return diag_fail(d, ST_INPUT, "workspace: address 0x%llx is not aligned to %d bytes",
+                     (unsigned long long)p, WORKSPACE_ALIGN);
+  for (int s = 0; s < op->nsteps; s++) {
+    Step *step = &op->step[s];
+    for (int i = 0; i < step->variant->nargs; i++) {
+      const WorkSlot *slot = slot_find(op, step->variant->args[i].name);
+      if (!slot) continue;
+      Tensor t;
+      Status st = tensor_of_arg(op, slot->arg, &t, d);
+      t.data = p + slot->offset;
+      if (st == ST_OK) st = pack_tensor(step, i, &t, d);
+      if (st != ST_OK) return st;
+    }
+  }
+  return ST_OK;
+}
+
+Status operator_all_bound(const Operator *op, Diag *d) {
+  for (int s = 0; s < op->nsteps; s++) {
+    const Step *step = &op->step[s];
+    for (int i = 0; i < step->variant->nargs; i++) {
+      const ArgDecl *arg = &step->variant->args[i];
+      if (!(step->bound >> i & 1) && !arg->optional)
+        return diag_fail(d, ST_INPUT, "%s: %s is not bound", step->variant->id, arg->name);
+    }
+  }
+  return ST_OK;
+}
