@@ -1,0 +1,92 @@
+// The C API: sessions, variants, checking.
+#include "api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "parse.h"
+
+_Static_assert((int)PSM_OK == ST_OK && (int)PSM_FAILED == ST_FAILED && (int)PSM_INPUT == ST_INPUT &&
+                   (int)PSM_DEVICE == ST_DEVICE && (int)PSM_INTERRUPTED == ST_INTERRUPTED,
+               "psm_status mirrors Status");
+
+const char *psm_version(void) { return PSM_VERSION; }
+
+Diag *api_begin(psm_session *s) {
+  if (s->diag->first || s->diag->errors) diag_reset(s->diag);
+  return s->diag;
+}
+
+Status api_build_opts(const char *target, const char *hook, VariantOpts *out, Diag *d) {
+  *out = (VariantOpts){.hook_path = hook};
+  return target ? parse_target(target, &out->sm, &out->sm_suffix, d) : ST_OK;
+}
+
+psm_status psm_session_open(const char *folder, psm_session **out) {
+  psm_session *s = calloc(1, sizeof *s);
+  if (!s) abort(); // as everywhere with small objects: see arena.h
+  s->diag = diag_new();
+  s->session = session_open(folder, s->diag);
+  *out = s;
+  return s->session ? PSM_OK : PSM_INPUT;
+}
+
+void psm_session_close(psm_session *s) {
+  if (!s) return;
+  session_close(s->session);
+  diag_free(s->diag);
+  free(s);
+}
+
+const char *psm_error(const psm_session *s) { return diag_text(s->diag); }
+
+const char *psm_template_name(psm_session *s, int index) {
+  const TemplateInfo **t;
+  int n;
+  if (!s->session || session_templates(s->session, &t, &n, api_begin(s))) return NULL;
+  return index >= 0 && index < n ? t[index]->name : NULL;
+}
+
+// ---- variants -----------------------------------------------------------------------------------
+psm_status psm_generate(psm_session *s, const char *template_name, const char *params,
+                        const char *target, psm_variant **out) {
+  Diag *d = api_begin(s);
+  *out = NULL;
+  Arena *a = arena_new();
+  Params given = {0};
+  VariantOpts opts;
+  Variant *v = NULL;
+  Status st = params ? parse_params(a, params, &given, d) : ST_OK;
+  if (!st) st = api_build_opts(target, NULL, &opts, d);
+  if (!st) st = variant_build(s->session, template_name, &given, &opts, &v, d);
+  arena_free(a);
+  if (st) return api_status(st);
+  *out = calloc(1, sizeof **out);
+  if (!*out) abort();
+  **out = (psm_variant){.owner = s, .variant = v};
+  return PSM_OK;
+}
+
+void psm_variant_free(psm_variant *v) {
+  if (!v) return;
+  variant_free(v->variant);
+  free(v);
+}
+
+const char *psm_variant_ptx(const psm_variant *v, size_t *bytes) {
+  if (bytes) *bytes = v->variant->ptx->len;
+  return v->variant->ptx->text;
+}
+
+const char *psm_variant_id(const psm_variant *v) { return v->variant->id; }
+const char *psm_variant_hash(const psm_variant *v) { return v->variant->hash; }
+const char *psm_variant_entry(const psm_variant *v) { return v->variant->entry->name; }
+
+psm_status psm_check(psm_session *s, const char *name, const char *ptx, size_t bytes) {
+  Diag *d = api_begin(s);
+  Arena *a = arena_new();
+  const PtxModule *m = ptx_parse(a, source_new(a, name, arena_strndup(a, ptx, bytes), bytes), NULL, d);
+  bool good = m && !ptx_check(m, d) && !d->errors;
+  arena_free(a);
+  return good ? PSM_OK : PSM_FAILED;
+}
