@@ -13,8 +13,14 @@
 
 // Computes all 32 lanes; the caller merges under the active mask.  Operand order as in PTX; unused
 // ones are NULL.  `d` may alias any source.  A predicate operand points at its uint32_t mask; a
-// predicate destination likewise.  imm: a constant the decoder took from the instruction (lop3's
-// table, prmt's mode is part of the function).
+// predicate destination likewise.  imm: LaneOp.imm, what find() took from the instruction
+// (modifiers, lop3's table, whether the predicate c of setp and set is negated).
+//
+// setp with two destinations p|q: call fn for p with imm and for q with imm | LANE_SECOND (the
+// opposite comparison, joined with c in the same way; for f16x2 and bf16x2 that of the high halves).
+// Carry forms: e points at the warp's CC.CF, a uint32_t with a bit per lane, which the function
+// reads (addc, subc, madc) and, with .cc, writes for all 32 lanes: the core passes a copy and merges.
+enum { LANE_SECOND = 1 << 15 };
 typedef void (*LaneFn)(void *d, const void *a, const void *b, const void *c, const void *e,
                        uint64_t imm);
 
@@ -22,14 +28,15 @@ typedef struct LaneOp {
   LaneFn fn;
   uint8_t width[5]; // bytes a lane of d, a, b, c, e takes in storage: 4, 8, 16; 1 = predicate mask;
                     // 0 = no such operand
-  uint8_t flops;    // floating-point operations per lane (fma 2, f16x2 fma 4 ...)
+  uint8_t flops;    // floating-point operations per lane (fma 2, f16x2 fma 4 ...); 0 for what
+                    // the XU pipe does, which is counted apart
   uint64_t imm;
 } LaneOp;
 
 typedef struct LaneIsa {
   const char *name; // "baseline", "avx2", "avx512"
   bool (*usable)(void);
-  // Fills *out for an instruction of handler alu, setp, cvt or carry-free mov of plain registers.
+  // Fills *out for an instruction of handler alu, setp, cvt, carry, or mov of plain registers.
   // false: this combination is not implemented (the decoder then reports it with its line).
   bool (*find)(const PtxInst *in, LaneOp *out);
 } LaneIsa;
