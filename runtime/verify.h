@@ -17,7 +17,7 @@ typedef struct AttnInputs { // [batch, seqlen, heads, head_dim] each, rounded to
 // in fp32, O rounded once), for gate 2.
 typedef struct Reference {
   double *o, *lse;
-  double plain_max, plain_mean;
+  double plain_max, plain_mean, plain_lse_max;
 } Reference;
 Status reference_attention(const Problem *p, const AttnInputs *in, int threads, Reference *out,
                            Diag *d);

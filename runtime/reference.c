@@ -1,0 +1,342 @@
+// The fp64 oracle.  For query row i of head h:
+//
+//   s_j = scale * (q_i . k_j)        over the visible keys only: what is masked is never touched
+//   O_i = sum_j exp(s_j - m) v_j / l     m = max s_j,  l = sum_j exp(s_j - m),  LSE_i = m + ln l
+//
+// and, on the same inputs, the plain formula in the kernel's dtypes: S in fp32, P rounded to the
+// dtype, l and PV summed in fp32, O rounded once.  Its error is what gate 2 measures against.
+#include "reference.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct Shape {
+  int64_t batch, heads_q, heads_kv, group, seqlen_q, seqlen_k, dim, padded;
+  bool causal;
+  Dtype dtype;
+  double scale;
+} Shape;
+
+enum { TASK_ROWS = 16 }; // queries of one task; its heads are all that share a key head
+
+typedef struct Job {
+  Shape n;
+  const AttnInputs *in;
+  const ReferenceOpts *opts;
+  Reference *out;
+  const ReferenceMath *math;
+  int64_t tasks, blocks; // tasks = batch x heads_kv x blocks of queries
+  atomic_llong next;
+  atomic_int status;
+} Job;
+
+// What one thread adds up, and its scratch memory.
+typedef struct Worker {
+  Job *job;
+  int number;
+  Diag *diag;
+  double sum, max, lse_max;
+  int64_t count;
+  double *kt, *v, *s, *o, *q; // kt, v: one block of keys; s: [row][keys]; o, q: [row][padded]
+  float *kt32, *v32, *s32, *o32, *q32;
+} Worker;
+
+typedef struct Row {
+  int64_t head, query, visible;
+  double m, l;
+  float m32, l32;
+} Row;
+
+static Shape shape_of(const Problem *p, const AttnInputs *in) {
+  Shape n = {.batch = problem_int(p, "batch", 1),
+             .heads_q = problem_int(p, "heads_q", 1),
+             .seqlen_q = problem_int(p, "seqlen_q", 1),
+             .seqlen_k = problem_int(p, "seqlen_k", 0),
+             .causal = problem_int(p, "causal", 0),
+             .dtype = in->q.t.dtype};
+  n.heads_kv = problem_int(p, "heads_kv", n.heads_q);
+  n.dim = problem_int(p, "head_dim", in->q.t.shape[3]);
+  n.group = n.heads_q / n.heads_kv;
+  n.padded = (n.dim + REF_KEYS - 1) / REF_KEYS * REF_KEYS;
+  n.scale = problem_float(p, "scale", 1 / sqrt((double)n.dim));
+  return n;
+}
+
+// Widening by bits: f16's exponent and fraction land in f32's fields, 2^112 corrects the bias (and
+// makes subnormals normal); bf16 is the upper half of an f32.
+static void widen_row(Dtype t, const char *p, int64_t dim, double *to) {
+  for (int64_t e = 0; e < dim; e++) {
+    uint16_t h;
+    memcpy(&h, p + 2 * e, 2);
+    uint32_t bits = t == DT_BF16 ? (uint32_t)h << 16 : (uint32_t)(h & 0x7fff) << 13;
+    float f;
+    memcpy(&f, &bits, 4);
+    if (t == DT_F16) f = (h & 0x7c00) == 0x7c00 ? (float)f16_to_double(h) : f * 0x1p112f;
+    to[e] = t == DT_F16 && h >> 15 && f > 0 ? -f : f;
+  }
+}
+
+// Row (b, s, h) of a [batch, seqlen, heads, dim] tensor as doubles.
+static void load_row(const HostTensor *x, int64_t b, int64_t s, int64_t h, double *to) {
+  int64_t at = b * x->t.stride[0] + s * x->t.stride[1] + h * x->t.stride[2], dim = x->t.shape[3];
+  int bytes = dtype_bytes(x->t.dtype);
+  const char *p = (const char *)x->host + at * bytes;
+  if (x->t.dtype == DT_F16 || x->t.dtype == DT_BF16) {
+    widen_row(x->t.dtype, p, dim, to);
+  } else {
+    for (int64_t e = 0; e < dim; e++) to[e] = dtype_load(x->t.dtype, p + bytes * e);
+  }
+}
+
+static void load_keys(Worker *w, int64_t b, int64_t hkv, int64_t j0) {
+  const Shape *n = &w->job->n;
+  int64_t keys = n->seqlen_k - j0 < REF_KEYS ? n->seqlen_k - j0 : REF_KEYS;
+  double *row = w->v; // free at this time
+  for (int64_t j = 0; j < REF_KEYS; j++) {
+    if (j < keys) load_row(&w->job->in->k, b, j0 + j, hkv, row);
+    for (int64_t e = 0; e < n->dim; e++) {
+      w->kt[e * REF_KEYS + j] = j < keys ? row[e] : 0;
+      w->kt32[e * REF_KEYS + j] = (float)w->kt[e * REF_KEYS + j];
+    }
+  }
+}
+
+static void load_value(Worker *w, int64_t b, int64_t hkv, int64_t j) {
+  const Shape *n = &w->job->n;
+  load_row(&w->job->in->v, b, j, hkv, w->v);
+  for (int64_t e = n->dim; e < n->padded; e++) w->v[e] = 0;
+  for (int64_t e = 0; e < n->padded; e++) w->v32[e] = (float)w->v[e];
+}
+
+static void all_scores(Worker *w, int64_t b, int64_t hkv, const Row *rows, int nrows) {
+  const Shape *n = &w->job->n;
+  int64_t ld = (n->seqlen_k + REF_KEYS - 1) / REF_KEYS * REF_KEYS;
+  for (int64_t j = 0; j < n->seqlen_k; j += REF_KEYS) {
+    load_keys(w, b, hkv, j);
+    for (int r = 0; r < nrows; r++) {
+      if (j >= rows[r].visible) continue;
+      w->job->math->dot_f64(w->q + r * n->padded, w->kt, n->dim, w->s + r * ld + j);
+      w->job->math->dot_f32(w->q32 + r * n->padded, w->kt32, n->dim, w->s32 + r * ld + j);
+    }
+  }
+}
+
+// exp(x - m); a masked key (-inf) weighs nothing even where every key of the row is masked.
+static double weight(double s, double m) { return s == -INFINITY ? 0 : exp(s - m); }
+static float weight32(float s, float m) { return s == -INFINITY ? 0 : expf(s - m); }
+
+// Scores become weights; sets m and l of both precisions.
+static Status softmax(Worker *w, int64_t b, Row *row, double *s, float *s32) {
+  const Shape *n = &w->job->n;
+  const ReferenceOpts *opts = w->job->opts;
+  for (int64_t j = 0; j < row->visible; j++) {
+    s[j] *= n->scale;
+    s32[j] *= (float)n->scale;
+  }
+  if (opts->score) {
+    Status st = opts->score(opts->ctx, w->number, b, row->head, row->query, s, row->visible);
+    if (st != ST_OK) return st;
+    for (int64_t j = 0; j < row->visible; j++) s32[j] = (float)s[j];
+  }
+  row->m = -INFINITY;
+  row->m32 = -INFINITY;
+  for (int64_t j = 0; j < row->visible; j++) { // a NaN is passed over here and comes back in l
+    row->m = s[j] > row->m ? s[j] : row->m;
+    row->m32 = s32[j] > row->m32 ? s32[j] : row->m32;
+  }
+  row->l = 0;
+  row->l32 = 0;
+  for (int64_t j = 0; j < row->visible; j++) {
+    row->l += s[j] = weight(s[j], row->m);
+    float p = weight32(s32[j], row->m32);
+    row->l32 += p;
+    s32[j] = n->dtype == DT_F32 ? p : (float)dtype_round(n->dtype, p);
+  }
+  return ST_OK;
+}
+
+static void weigh_values(Worker *w, int64_t b, int64_t hkv, const Row *rows, int nrows) {
+  const Shape *n = &w->job->n;
+  int64_t ld = (n->seqlen_k + REF_KEYS - 1) / REF_KEYS * REF_KEYS, most = 0;
+  for (int r = 0; r < nrows; r++) most = rows[r].visible > most ? rows[r].visible : most;
+  for (int64_t j = 0; j < most; j++) {
+    load_value(w, b, hkv, j);
+    for (int r = 0; r < nrows; r++) {
+      if (j >= rows[r].visible) continue;
+      double p = w->s[r * ld + j];
+      float p32 = w->s32[r * ld + j];
+      if (p != 0) w->job->math->add_f64(w->o + r * n->padded, p, w->v, n->padded);
+      if (p32 != 0) w->job->math->add_f32(w->o32 + r * n->padded, p32, w->v32, n->padded);
+    }
+  }
+}
+
+static void note_error(Worker *w, double err) {
+  if (isnan(err)) return; // where the answer itself is NaN or infinite there is nothing to measure
+  w->sum += err;
+  w->count++;
+  if (err > w->max) w->max = err;
+}
+
+static void store_row(Worker *w, int64_t b, const Row *row, const double *o, const float *o32) {
+  const Shape *n = &w->job->n;
+  bool none = row->m == -INFINITY && !isnan(row->l); // no key seen: O = 0, LSE = -inf
+  double *to = w->job->out->o + ((b * n->seqlen_q + row->query) * n->heads_q + row->head) * n->dim;
+  for (int64_t e = 0; e < n->dim; e++) {
+    to[e] = none ? 0 : o[e] / row->l;
+    double plain = none ? 0 : dtype_round(n->dtype, o32[e] / row->l32);
+    note_error(w, fabs(plain - to[e]));
+  }
+  double lse = none ? -INFINITY : row->m + log(row->l);
+  w->job->out->lse[(b * n->heads_q + row->head) * n->seqlen_q + row->query] = lse;
+  double err = none ? 0 : fabs((double)(row->m32 + logf(row->l32)) - lse);
+  if (err > w->lse_max) w->lse_max = err;
+}
+
+static int choose_rows(const Job *job, int64_t b, int64_t hkv, int64_t q0, Row *rows) {
+  const Shape *n = &job->n;
+  int count = 0;
+  for (int64_t g = 0; g < n->group; g++)
+    for (int64_t i = q0; i < q0 + TASK_ROWS && i < n->seqlen_q; i++) {
+      int64_t head = hkv * n->group + g;
+      int64_t number = (b * n->heads_q + head) * n->seqlen_q + i;
+      if (job->opts->every > 1 && number % job->opts->every) continue;
+      rows[count++] = (Row){.head = head,
+                            .query = i,
+                            .visible = visible_keys(n->causal, i, n->seqlen_q, n->seqlen_k)};
+    }
+  return count;
+}
+
+static Status run_task(Worker *w, int64_t task) {
+  const Shape *n = &w->job->n;
+  int64_t block = task % w->job->blocks, bh = task / w->job->blocks;
+  int64_t hkv = bh % n->heads_kv, b = bh / n->heads_kv;
+  Row *rows = malloc(sizeof *rows * (size_t)(TASK_ROWS * n->group));
+  if (!rows) return diag_fail(w->diag, ST_INPUT, "reference: out of host memory");
+  int nrows = choose_rows(w->job, b, hkv, block * TASK_ROWS, rows);
+  int64_t ld = (n->seqlen_k + REF_KEYS - 1) / REF_KEYS * REF_KEYS;
+  memset(w->o, 0, sizeof *w->o * (size_t)(nrows * n->padded));
+  memset(w->o32, 0, sizeof *w->o32 * (size_t)(nrows * n->padded));
+  for (int r = 0; r < nrows; r++) {
+    load_row(&w->job->in->q, b, rows[r].query, rows[r].head, w->q + r * n->padded);
+    for (int64_t e = 0; e < n->dim; e++) w->q32[r * n->padded + e] = (float)w->q[r * n->padded + e];
+  }
+  if (nrows) all_scores(w, b, hkv, rows, nrows);
+  Status st = ST_OK;
+  for (int r = 0; r < nrows && st == ST_OK; r++)
+    st = softmax(w, b, &rows[r], w->s + r * ld, w->s32 + r * ld);
+  if (st == ST_OK && nrows) weigh_values(w, b, hkv, rows, nrows);
+  for (int r = 0; r < nrows && st == ST_OK; r++)
+    store_row(w, b, &rows[r], w->o + r * n->padded, w->o32 + r * n->padded);
+  free(rows);
+  return st;
+}
+
+// ---- threads and memory
+// --------------------------------------------------------------------------
+static bool worker_alloc(Worker *w) {
+  const Shape *n = &w->job->n;
+  size_t rows = (size_t)(TASK_ROWS * n->group), pad = (size_t)n->padded + 1;
+  size_t keys = (size_t)((n->seqlen_k + REF_KEYS - 1) / REF_KEYS * REF_KEYS) + 1;
+  w->kt = calloc(pad * REF_KEYS, sizeof *w->kt), w->kt32 = calloc(pad * REF_KEYS, sizeof *w->kt32);
+  w->v = calloc(pad, sizeof *w->v), w->v32 = calloc(pad, sizeof *w->v32);
+  w->s = calloc(rows * keys, sizeof *w->s), w->s32 = calloc(rows * keys, sizeof *w->s32);
+  w->o = calloc(rows * pad, sizeof *w->o), w->o32 = calloc(rows * pad, sizeof *w->o32);
+  w->q = calloc(rows * pad, sizeof *w->q), w->q32 = calloc(rows * pad, sizeof *w->q32);
+  return w->kt && w->kt32 && w->v && w->v32 && w->s && w->s32 && w->o && w->o32 && w->q && w->q32;
+}
+
+static void worker_free(Worker *w) {
+  void *all[] = {w->kt, w->kt32, w->v, w->v32, w->s, w->s32, w->o, w->o32, w->q, w->q32};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
+}
+
+static void *worker_run(void *arg) {
+  Worker *w = arg;
+  Status st =
+      worker_alloc(w) ? ST_OK : diag_fail(w->diag, ST_INPUT, "reference: out of host memory");
+  for (;;) {
+    if (st != ST_OK) atomic_store(&w->job->status, (int)st);
+    if (atomic_load(&w->job->status) != ST_OK) break;
+    int64_t task = atomic_fetch_add(&w->job->next, 1);
+    if (task >= w->job->tasks) break;
+    st = run_task(w, task);
+  }
+  worker_free(w);
+  return NULL;
+}
+
+int reference_threads(int asked) {
+  long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  int n = asked > 0 ? asked : (int)cores;
+  return n < 1 ? 1 : n > 256 ? 256 : n;
+}
+
+static Status run_job(Job *job, int threads, Diag *d) {
+  if (threads > job->tasks) threads = job->tasks > 1 ? (int)job->tasks : 1;
+  Worker *w = calloc((size_t)threads, sizeof *w);
+  pthread_t *id = calloc((size_t)threads, sizeof *id);
+  if (!w || !id) {
+    free(w), free(id);
+    return diag_fail(d, ST_INPUT, "reference: out of host memory");
+  }
+  int started = 0;
+  for (int i = 0; i < threads; i++) w[i] = (Worker){.job = job, .number = i, .diag = diag_new()};
+  for (int i = 1; i < threads && !pthread_create(&id[i], NULL, worker_run, &w[i]); i++) started = i;
+  worker_run(&w[0]);
+  for (int i = 1; i <= started; i++) pthread_join(id[i], NULL);
+  Reference *out = job->out;
+  double sum = 0;
+  int64_t count = 0;
+  for (int i = 0; i < threads; i++) {
+    sum += w[i].sum;
+    count += w[i].count;
+    if (w[i].max > out->plain_max) out->plain_max = w[i].max;
+    if (w[i].lse_max > out->plain_lse_max) out->plain_lse_max = w[i].lse_max;
+    if (w[i].diag->errors && !d->errors) diag_fail(d, ST_INPUT, "%s", diag_text(w[i].diag));
+    diag_free(w[i].diag);
+  }
+  out->plain_mean = count ? sum / (double)count : 0;
+  free(w), free(id);
+  return (Status)atomic_load(&job->status);
+}
+
+static double *nan_array(int64_t n) {
+  double *x = malloc(sizeof *x * (size_t)(n > 0 ? n : 1));
+  for (int64_t i = 0; x && i < n; i++) x[i] = NAN;
+  return x;
+}
+
+Status reference_rows(const Problem *p, const AttnInputs *in, const ReferenceOpts *opts,
+                      Reference *out, Diag *d) {
+  Job job = {.n = shape_of(p, in), .in = in, .opts = opts, .out = out, .math = reference_math()};
+  const Shape *n = &job.n;
+  int64_t rows = n->batch * n->seqlen_q * n->heads_q;
+  *out = (Reference){.o = nan_array(rows * n->dim), .lse = nan_array(rows)};
+  if (!out->o || !out->lse) {
+    reference_free(out);
+    return diag_fail(d, ST_INPUT, "reference: not enough host memory for %lld rows",
+                     (long long)rows);
+  }
+  job.blocks = (n->seqlen_q + TASK_ROWS - 1) / TASK_ROWS;
+  job.tasks = n->batch * n->heads_kv * job.blocks;
+  Status st = run_job(&job, reference_threads(opts->threads), d);
+  if (st != ST_OK) reference_free(out);
+  return st;
+}
+
+Status reference_attention(const Problem *p, const AttnInputs *in, int threads, Reference *out,
+                           Diag *d) {
+  return reference_rows(p, in, &(ReferenceOpts){.threads = threads}, out, d);
+}
+
+void reference_free(Reference *r) {
+  free(r->o);
+  free(r->lse);
+  *r = (Reference){0};
+}

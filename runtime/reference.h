@@ -1,0 +1,38 @@
+// Reference: attention on the host in fp64, and the error of the plain formula in a kernel's dtypes.
+#ifndef PTXSMITH_REFERENCE_H
+#define PTXSMITH_REFERENCE_H
+
+#include "verify.h"
+
+// A user's score rule, for the oracle: changes s[0..n) of query `row` against keys 0..n-1.
+// -inf masks a key.  Called from several threads, each with its own `worker` number.
+typedef Status (*ScoreFn)(void *ctx, int worker, int64_t batch, int64_t head, int64_t row,
+                          double *s, int64_t n);
+
+typedef struct ReferenceOpts {
+  int threads;   // 0: all cores
+  int64_t every; // only rows (batch, head, query) whose number is a multiple; 0 or 1: all
+  ScoreFn score; // NULL: none
+  void *ctx;
+} ReferenceOpts;
+
+// Rows that are left out hold NaN in o and lse.
+Status reference_rows(const Problem *p, const AttnInputs *in, const ReferenceOpts *opts,
+                      Reference *out, Diag *d);
+int reference_threads(int asked); // threads to use: `asked`, or the cores there are
+
+// ---- the arithmetic, once per host instruction set, always the same bits ---------------------------
+// Keys go in blocks of REF_KEYS, transposed: kt[e * REF_KEYS + j].  Rows of V and O are padded with
+// zeros to a multiple of REF_KEYS elements.
+enum { REF_KEYS = 16 };
+typedef struct ReferenceMath {
+  // s[0..REF_KEYS) = sum over e < dim of q[e] kt[e][j], added in order of e
+  void (*dot_f64)(const double *q, const double *kt, int64_t dim, double *s);
+  void (*dot_f32)(const float *q, const float *kt, int64_t dim, float *s);
+  // o[0..padded) += p v[0..padded)
+  void (*add_f64)(double *o, double p, const double *v, int64_t padded);
+  void (*add_f32)(float *o, float p, const float *v, int64_t padded);
+} ReferenceMath;
+const ReferenceMath *reference_math(void);
+
+#endif

@@ -1,0 +1,139 @@
+#include "verify_data.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// 0 batch, 1 sequence, 2 head.  Gaps are whole 16-byte vectors, so that every vec may run.
+const Layout layout_dense = {{0, 1, 2}, 0};
+const Layout layout_q = {{0, 1, 2}, 16};
+const Layout layout_k = {{0, 2, 1}, 32};
+const Layout layout_v = {{1, 0, 2}, 48};
+const Layout layout_o = {{2, 0, 1}, 64};
+
+static void fill_elements(Dtype t, void *to, uint64_t count, double x) {
+  int bytes = dtype_bytes(t);
+  char one[8];
+  dtype_store(t, one, x);
+  for (uint64_t i = 0; i < count; i++) memcpy((char *)to + i * (uint64_t)bytes, one, (size_t)bytes);
+}
+
+void host_tensor_fill(HostTensor *h, Fill fill) {
+  double with = fill == FILL_NAN ? NAN : fill == FILL_INF ? INFINITY : 0;
+  fill_elements(h->t.dtype, h->host, h->bytes / (uint64_t)dtype_bytes(h->t.dtype), with);
+}
+
+Status host_tensor_make(HostTensor *h, Dtype t, int rank, const int64_t shape[], const Layout *l,
+                        Fill fill, Diag *d) {
+  *h = (HostTensor){.t = {.dtype = t, .rank = rank}};
+  assert(rank >= 1 && rank <= 4);
+  memcpy(h->t.shape, shape, sizeof *shape * (size_t)rank);
+  h->t.stride[rank - 1] = 1;
+  int64_t step = shape[rank - 1] + l->gap_bytes / dtype_bytes(t);
+  for (int i = 2; i >= 0; i--) {
+    int dim = l->order[i];
+    if (dim >= rank - 1) continue;
+    h->t.stride[dim] = step;
+    step *= shape[dim] > 1 ? shape[dim] : 1;
+  }
+  h->bytes = tensor_span_bytes(&h->t);
+  h->host = malloc(h->bytes ? h->bytes : 1);
+  if (!h->host)
+    return diag_fail(d, ST_INPUT, "not enough host memory for a tensor of %llu bytes",
+                     (unsigned long long)h->bytes);
+  host_tensor_fill(h, fill);
+  return ST_OK;
+}
+
+void host_tensor_free(HostTensor *h) {
+  free(h->host);
+  *h = (HostTensor){0};
+}
+
+void host_fill_with(HostTensor *h, ValueFn f, void *ctx) {
+  const int64_t *n = h->t.shape;
+  int64_t last = h->t.rank == 4 ? n[3] : 1;
+  for (int64_t i = 0; i < n[0]; i++)
+    for (int64_t j = 0; j < n[1]; j++)
+      for (int64_t k = 0; k < n[2]; k++)
+        for (int64_t e = 0; e < last; e++) host_set(h, i, j, k, e, f(ctx, i, j, k, e));
+}
+
+// splitmix64's finaliser (Steele, Lea, Flood 2014) of a counter.
+uint64_t random_bits(uint64_t seed, uint64_t n) {
+  uint64_t z = seed + (n + 1) * 0x9e3779b97f4a7c15ull;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+  return z ^ z >> 31;
+}
+
+typedef struct Stream {
+  uint64_t seed, n;
+  double scale;
+} Stream;
+
+// Four uniform 16-bit numbers: variance 4/12, hence the factor sqrt(3).  Exact but for one product.
+static double next_random(void *ctx, int64_t i, int64_t j, int64_t k, int64_t e) {
+  (void)i, (void)j, (void)k, (void)e;
+  Stream *s = ctx;
+  uint64_t r = random_bits(s->seed, s->n++);
+  int64_t sum = (int64_t)((r & 0xffff) + (r >> 16 & 0xffff) + (r >> 32 & 0xffff) + (r >> 48));
+  return s->scale * 1.7320508075688772 * ((double)sum + 2 - 131072) / 65536;
+}
+
+void host_fill_random(HostTensor *h, uint64_t seed, double scale) {
+  host_fill_with(h, next_random, &(Stream){.seed = seed, .scale = scale});
+}
+
+// ---- inputs of a problem
+// -------------------------------------------------------------------------
+Status inputs_make(const Problem *p, Dtype t, Fill fill, AttnInputs *out, Diag *d) {
+  *out = (AttnInputs){0};
+  int64_t b = problem_int(p, "batch", 1), hq = problem_int(p, "heads_q", 1);
+  int64_t dim = problem_int(p, "head_dim", 1);
+  int64_t q[4] = {b, problem_int(p, "seqlen_q", 1), hq, dim};
+  int64_t k[4] = {b, problem_int(p, "seqlen_k", 0), problem_int(p, "heads_kv", hq), dim};
+  Status st = host_tensor_make(&out->q, t, 4, q, &layout_q, fill, d);
+  if (st == ST_OK) st = host_tensor_make(&out->k, t, 4, k, &layout_k, fill, d);
+  if (st == ST_OK) st = host_tensor_make(&out->v, t, 4, k, &layout_v, fill, d);
+  if (st != ST_OK) inputs_free(out);
+  return st;
+}
+
+void inputs_free(AttnInputs *in) {
+  host_tensor_free(&in->q);
+  host_tensor_free(&in->k);
+  host_tensor_free(&in->v);
+}
+
+// Heads differ in scale, so that flat and peaked rows both occur: q by 1, 4, 1/4 in turn.
+static double head_scale(int64_t head) { return head % 3 == 0 ? 1 : head % 3 == 1 ? 4 : 0.25; }
+
+void inputs_fill_random(AttnInputs *in, uint64_t seed) {
+  host_fill_random(&in->q, seed * 3 + 1, 1);
+  host_fill_random(&in->k, seed * 3 + 2, 1);
+  host_fill_random(&in->v, seed * 3 + 3, 1);
+  const int64_t *n = in->q.t.shape;
+  for (int64_t b = 0; b < n[0]; b++)
+    for (int64_t i = 0; i < n[1]; i++)
+      for (int64_t h = 0; h < n[2]; h++)
+        for (int64_t e = 0; e < n[3]; e++) {
+          double x = host_get(&in->q, b, i, h, e);
+          host_set(&in->q, b, i, h, e, x * head_scale(h));
+        }
+}
+
+void inputs_spoil_unseen(const Problem *p, AttnInputs *in, double with) {
+  int64_t sq = problem_int(p, "seqlen_q", 1), sk = problem_int(p, "seqlen_k", 0);
+  // The last query sees the most keys; with no queries, nothing is seen.
+  int64_t seen = sq ? visible_keys(problem_int(p, "causal", 0), sq - 1, sq, sk) : 0;
+  const int64_t *n = in->k.t.shape;
+  for (int64_t b = 0; b < n[0]; b++)
+    for (int64_t j = seen; j < n[1]; j++)
+      for (int64_t h = 0; h < n[2]; h++)
+        for (int64_t e = 0; e < n[3]; e++) {
+          host_set(&in->k, b, j, h, e, with);
+          host_set(&in->v, b, j, h, e, with);
+        }
+}

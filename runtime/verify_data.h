@@ -1,0 +1,54 @@
+// Host tensors for verification: layouts that differ, fills that a stray read or write can't miss.
+#ifndef PTXSMITH_VERIFY_DATA_H
+#define PTXSMITH_VERIFY_DATA_H
+
+#include "verify.h"
+
+// Physical order of the dimensions but the last, outermost first, and elements left free after each
+// row (of the last dimension).  Q, K, V and O get four different ones, so that no two swapped
+// strides can cancel.
+typedef struct Layout {
+  int order[TENSOR_MAX_RANK - 1];
+  int gap_bytes;
+} Layout;
+extern const Layout layout_dense, layout_q, layout_k, layout_v, layout_o;
+
+// What every element of the span holds before values are set; afterwards only gaps still do.
+typedef enum Fill { FILL_NAN, FILL_INF, FILL_ZERO } Fill;
+
+// Allocates the span.  The shape's product must have been checked (problem_check).
+Status host_tensor_make(HostTensor *h, Dtype t, int rank, const int64_t shape[], const Layout *l,
+                        Fill fill, Diag *d);
+void host_tensor_free(HostTensor *h);
+void host_tensor_fill(HostTensor *h, Fill fill);
+
+// Element access in [batch, seqlen, heads, dim] (rank 4) or [batch, heads, seqlen] (rank 3) order.
+static inline int64_t tensor_at(const Tensor *t, int64_t i, int64_t j, int64_t k, int64_t e) {
+  int64_t at = i * t->stride[0] + j * t->stride[1] + k * t->stride[2];
+  return t->rank == 4 ? at + e * t->stride[3] : at;
+}
+static inline void host_set(HostTensor *h, int64_t i, int64_t j, int64_t k, int64_t e, double x) {
+  dtype_store(h->t.dtype,
+              (char *)h->host + tensor_at(&h->t, i, j, k, e) * dtype_bytes(h->t.dtype), x);
+}
+static inline double host_get(const HostTensor *h, int64_t i, int64_t j, int64_t k, int64_t e) {
+  return dtype_load(h->t.dtype, (const char *)h->host +
+                                    tensor_at(&h->t, i, j, k, e) * dtype_bytes(h->t.dtype));
+}
+
+// Values by coordinates: f(ctx, i, j, k, e), rounded to the dtype.
+typedef double (*ValueFn)(void *ctx, int64_t i, int64_t j, int64_t k, int64_t e);
+void host_fill_with(HostTensor *h, ValueFn f, void *ctx);
+
+// Near-normal numbers of variance 1 from a seed (sum of four uniform ones; the same on every host).
+void host_fill_random(HostTensor *h, uint64_t seed, double scale);
+uint64_t random_bits(uint64_t seed, uint64_t n); // n-th number of a stream
+
+// The three inputs of a problem in their layouts.
+Status inputs_make(const Problem *p, Dtype t, Fill fill, AttnInputs *out, Diag *d);
+void inputs_free(AttnInputs *in);
+void inputs_fill_random(AttnInputs *in, uint64_t seed);
+// Keys and values that no query of the problem sees, and nothing else, become NaN or infinite.
+void inputs_spoil_unseen(const Problem *p, AttnInputs *in, double with);
+
+#endif
