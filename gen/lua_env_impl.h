@@ -8,6 +8,7 @@ typedef enum LuaStop {
   LUA_RUNS,
   LUA_STOP_STEPS,
   LUA_STOP_MEMORY,
+  LUA_STOP_STACK,
   LUA_STOP_ASKED,    // lua_env_stop
   LUA_STOP_REPORTED, // lua_env_reported
 } LuaStop;
@@ -36,6 +37,13 @@ struct LuaEnv {
   const char *error_text;
   const Origin *error_at;
 };
+
+// Lua puts "#3:14: " before its own messages.  Returns what follows, and the chunk (-1: there is no
+// such prefix) and the line.
+const char *lua_env_split(const LuaEnv *e, const char *msg, int *chunk, uint32_t *line);
+
+// Raises a stop: an error that no pcall catches, placed at stack level `level`.
+int lua_env_raise(lua_State *L, LuaStop why, int level);
 
 // Opens the closed library: fills the table of base globals on top of the stack.
 void lua_base_open(lua_State *L);
