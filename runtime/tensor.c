@@ -1,16 +1,25 @@
 // Shapes: the dimensions a template declares, evaluated with a Problem's values.
 #include <assert.h>
+#include <string.h>
 
 #include "problem.h"
+
+// Names that follow from a Problem's own values.  rows: the query rows that share a KV head.
+static bool derived_value(const Problem *p, const char *name, int64_t *out) {
+  if (strcmp(name, "rows")) return false;
+  int64_t group = problem_int(p, "heads_q", 1) / problem_int(p, "heads_kv", 1);
+  *out = problem_int(p, "seqlen_q", 0) * group;
+  return true;
+}
 
 Status dim_eval(const Dim *dim, const Problem *p, int64_t *out, Diag *d) {
   int64_t n = dim->n;
   if (dim->name) {
     const Value *v = problem_value(p, dim->name);
-    if (!v || v->is_float)
+    if (v && !v->is_float) n = v->i;
+    else if (!derived_value(p, dim->name, &n))
       return diag_fail(d, ST_INPUT, "problem: no value for %s, which the template's shapes need",
                        dim->name);
-    n = v->i;
   }
   int64_t div = dim->div > 1 ? dim->div : 1;
   *out = n / div + (n % div > 0);
