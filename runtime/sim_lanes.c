@@ -8,6 +8,7 @@
 #include "sim_lanes_half.h"
 #include "sim_lanes_approx.h"
 #include "sim_lanes_cmp.h"
+#include "sim_lanes_cvt.h"
 
 // ---- first pass: definitions ----------------------------------------------------------------------
 #define OP1(key, id, T, DT, AT, e) DEF1(id, T, DT, AT, e)

@@ -133,14 +133,75 @@ static bool find_setp(const PtxInst *in, LaneOp *out) {
   return true;
 }
 
-static bool exact_register(const PtxOperand *o, PtxType t) {
-  return o->kind != PTX_O_REG || ptx_type_bits((PtxType)o->type) == ptx_type_bits(t);
+// The kind of one element and whether the type packs two.
+static int cvt_kind(PtxType t, bool *packed) {
+  *packed = t == PTX_T_F16X2 || t == PTX_T_BF16X2 || t == PTX_T_E4M3X2 || t == PTX_T_E5M2X2;
+  switch (t) {
+  case PTX_T_U8: return K_U8;
+  case PTX_T_S8: return K_S8;
+  case PTX_T_U16: return K_U16;
+  case PTX_T_S16: return K_S16;
+  case PTX_T_U32: return K_U32;
+  case PTX_T_S32: return K_S32;
+  case PTX_T_U64: return K_U64;
+  case PTX_T_S64: return K_S64;
+  case PTX_T_F16: case PTX_T_F16X2: return K_F16;
+  case PTX_T_BF16: case PTX_T_BF16X2: return K_BF16;
+  case PTX_T_TF32: return K_TF32;
+  case PTX_T_F32: return K_F32;
+  case PTX_T_F64: return K_F64;
+  case PTX_T_E4M3X2: return K_E4M3;
+  case PTX_T_E5M2X2: return K_E5M2;
+  default: return -1;
+  }
 }
 
-// A row of the table where the registers are just as wide as the types.
+static bool cvt_flags(const PtxInst *in, uint64_t *flags) {
+  static const ModFlag more[] = {
+      {"rna", M_RNA}, {"satfinite", M_SATFINITE}, {"rni", M_RN | M_INTEGER},
+      {"rzi", M_RZ | M_INTEGER}, {"rmi", M_RM | M_INTEGER}, {"rpi", M_RP | M_INTEGER},
+  };
+  for (int i = 0; i < in->nmods; i++) {
+    const char *text = ptx_mod_text(in->mods[i]);
+    if (!strcmp(text, "rs")) return false; // stochastic rounding: no target here has it
+    if (mod_flag(text, flags)) continue;
+    for (size_t k = 0; k < sizeof more / sizeof more[0]; k++)
+      if (!strcmp(more[k].text, text)) *flags |= more[k].flag;
+  }
+  return true;
+}
+
+// Bits of the register an operand stands in; immediates take the type's.
+static int register_bits(const PtxOperand *o, PtxType t) {
+  int bits = o->kind == PTX_O_REG ? ptx_type_bits((PtxType)o->type) : 0;
+  return bits ? bits : ptx_type_bits(t);
+}
+
+static bool find_cvt_any(const PtxInst *in, LaneOp *out) {
+  bool pack_to, pack_from;
+  uint64_t imm = 0;
+  int to = cvt_kind(in->type[0], &pack_to), from = cvt_kind(in->type[1], &pack_from);
+  if (to < 0 || from < 0 || !cvt_flags(in, &imm)) return false;
+  imm |= (uint64_t)to << CVT_TO | (uint64_t)from << CVT_FROM;
+  if (pack_to) {
+    if (pack_from) imm |= CVT_SPLIT;
+    *out = (LaneOp){.fn = cvt_pair, .width = {4, 4, pack_from ? 0 : 4}, .imm = imm};
+    return true;
+  }
+  if (pack_from) return false;
+  int dst_bits = register_bits(&in->opnds[0], in->type[0]);
+  bool wide_src = register_bits(&in->opnds[1], in->type[1]) == 64;
+  imm |= (uint64_t)dst_bits << CVT_DST_BITS | (wide_src ? CVT_WIDE_SRC : 0);
+  *out = (LaneOp){.fn = cvt_any, .width = {dst_bits == 64 ? 8 : 4, wide_src ? 8 : 4}, .imm = imm};
+  return true;
+}
+
+// The vectorised rows are for registers just as wide as the types.
 static bool find_cvt(const PtxInst *in, LaneOp *out) {
-  bool exact = exact_register(&in->opnds[0], in->type[0]) && exact_register(&in->opnds[1], in->type[1]);
-  return exact && find_alu(in, out);
+  bool exact = true;
+  for (int i = 0; i < 2; i++)
+    exact &= register_bits(&in->opnds[i], in->type[i]) == ptx_type_bits(in->type[i]);
+  return (exact && find_alu(in, out)) || find_cvt_any(in, out);
 }
 
 #define LANE_GLUE2(a, b) a##b

@@ -129,3 +129,12 @@ INLINE bool testp(uint64_t mag, uint64_t inf, uint64_t least_normal, int what) {
   default: return mag != 0 && mag < least_normal;
   }
 }
+
+// Truncates; out of range saturates, NaN gives 0.
+INLINE int32_t s32_of_f32(float x) {
+  float t = x > 0x1.fffffep30f ? 0x1.fffffep30f : x;
+  t = t < -0x1p31f ? -0x1p31f : t;
+  t = x != x ? 0.0f : t;
+  int32_t r = (int32_t)t;
+  return x >= 0x1p31f ? INT32_MAX : r;
+}
