@@ -35,7 +35,7 @@ typedef enum PtxOperandKind {
   PTX_O_SREG,  // sreg
   PTX_O_SYM,   // the address of variable `sym` plus off
   PTX_O_FUNC,  // function `sym` (call)
-  PTX_O_LABEL, // target: instruction index
+  PTX_O_LABEL, // target: instruction index; sym: index into PtxFunc.labels
   PTX_O_ADDR,  // [base + off]: base_kind REG (reg), SYM (sym) or INT (absolute)
   PTX_O_VEC,   // {v[0], v[1], ...}
   PTX_O_PAIR,  // v[0] | v[1]  (either may be the sink)
@@ -89,6 +89,14 @@ typedef enum PtxSreg {
   PTX_SREG_COUNT
 } PtxSreg;
 
+typedef struct PtxSregInfo {
+  const char *text; // "%tid"
+  PtxType type;
+} PtxSregInfo;
+const PtxSregInfo *ptx_sreg_info(PtxSreg s);
+int ptx_sreg_find(const char *text, size_t len); // -1 when there is none
+bool ptx_sreg_has_dims(PtxSreg s);               // %tid.x, but not %laneid.x
+
 enum { PTX_MAX_MODS = 14, PTX_MAX_OPERANDS = 10 };
 
 typedef struct PtxInst {
@@ -101,6 +109,7 @@ typedef struct PtxInst {
   uint16_t shape_n;          // wgmma: N
   int32_t guard;             // predicate register, -1 when unguarded
   bool guard_negate;
+  uint8_t slot[PTX_MAX_OPERANDS]; // which operand of the form's pattern each one is (ptx_forms.h)
   PtxOperand *opnds;         // in the order written
   uint32_t line, col;
 } PtxInst;
@@ -108,11 +117,30 @@ typedef struct PtxInst {
 bool ptx_inst_has(const PtxInst *in, const char *mod); // "ftz"; for decoders, not inner loops
 static inline const PtxForm *ptx_inst_form(const PtxInst *in) { return &ptx_forms[in->form]; }
 
+// Registers that occur in an instruction, numbered densely by first use.
 typedef struct PtxReg {
   const char *name; // "%r7"
   PtxType type;
   uint32_t line; // of the declaration
+  bool undefined; // the compiler says that its value does not matter ("// implicit-def: %r7")
 } PtxReg;
+
+// A declared name, or a range of them: `.reg .b32 %r<10>` declares %r0 to %r9.
+typedef struct PtxRegDecl {
+  const char *name;
+  PtxType type;
+  uint32_t count; // 0: one register with this very name
+  uint32_t line;
+} PtxRegDecl;
+
+// A symbol's address inside an initialiser.
+typedef struct PtxReloc {
+  uint64_t at;     // byte offset in the variable
+  int32_t var, func; // one of them, the other -1
+  int64_t addend;
+  bool generic;    // generic(sym)
+  uint64_t mask;   // 0xFF(sym), 0xFF00(sym) ...; 0: the whole address
+} PtxReloc;
 
 typedef struct PtxVar { // global, const, shared, local, or a parameter
   const char *name;
@@ -121,9 +149,16 @@ typedef struct PtxVar { // global, const, shared, local, or a parameter
   uint32_t align;
   uint64_t bytes;  // 0 for `.extern .shared x[]`
   uint32_t offset; // parameters: in the argument block; shared, local: in the frame
-  bool is_extern, is_visible;
+  bool is_extern, is_visible, is_weak, is_common, is_array;
+  bool align_given; // else the type's own
+  bool call_param; // .param declared inside a body, for a call: offset in the call frame
+  uint8_t vec;     // .v2 .v4, else 1
+  const char *ptr_space; // `.ptr .global .align 16`: "global" and 16; NULL and 0 when not given
+  bool is_ptr;
+  uint32_t ptr_align;
   int32_t func;    // owner, -1 for module scope
   const uint8_t *init; // bytes, or NULL
+  PtxReloc *relocs; int nrelocs;
   uint32_t line, col;
 } PtxVar;
 
@@ -133,26 +168,56 @@ typedef struct PtxLabel {
   uint32_t line;
 } PtxLabel;
 
-typedef struct PtxTable { // brx.idx targets
+typedef struct PtxTable { // brx.idx targets, or a prototype for an indirect call
   const char *name;
   int32_t func;
-  int32_t *targets;
+  int32_t *targets; // instruction indices
+  int32_t *labels;  // indices into PtxFunc.labels
   int n;
+  const char *raw;  // .callprototype and .calltargets: their text, not interpreted
+  uint32_t line;
 } PtxTable;
 
 typedef struct PtxFunc {
   const char *name;
-  bool entry, is_extern, is_visible;
+  bool entry, is_extern, is_visible, is_weak, noreturn;
+  bool defined;                   // has a body
   int32_t *params;  int nparams;  // indices of PtxModule.vars, in order
   int32_t *rets;    int nrets;
   uint32_t param_bytes;           // entry: size of the argument block
   uint32_t maxntid[3], reqntid[3], minnctapersm, maxnreg, cluster[3]; // 0 = not given
+  const char *extra;              // further performance directives as text, or NULL
+  uint32_t regs_declared, preds_declared; // used or not
+  uint32_t call_bytes;            // frame of the .param variables its calls use
   PtxReg *regs;     int nregs;
   PtxInst *insts;   int ninsts;
   PtxLabel *labels; int nlabels;
-  uint32_t shared_bytes, local_bytes; // static
-  uint32_t line;
+  uint32_t shared_bytes, local_bytes; // static; shared includes the module's own variables
+  uint32_t line, col, end_line;
 } PtxFunc;
+
+// What stands in the file, in order: the printer follows this list.
+typedef enum PtxItemKind {
+  PTX_I_COMMENT,   // text, on a line of its own
+  PTX_I_TRAILING,  // text, behind the item before it
+  PTX_I_RAW,       // text: .file .loc .section .pragma ...
+  PTX_I_VAR,       // index of PtxModule.vars
+  PTX_I_REGS,      // index of the first of n PtxModule.reg_decls
+  PTX_I_FUNC_DECL, // index of PtxModule.funcs: a declaration
+  PTX_I_FUNC,      // the body follows, to PTX_I_CLOSE at its level
+  PTX_I_OPEN,      // {
+  PTX_I_CLOSE,     // }
+  PTX_I_LABEL,     // index of the function's labels
+  PTX_I_INST,      // index of the function's instructions
+  PTX_I_TABLE,     // index of PtxModule.tables
+} PtxItemKind;
+
+typedef struct PtxItem {
+  uint8_t kind; // PtxItemKind
+  int32_t index, n;
+  uint32_t len;     // of text
+  const char *text; // not NUL-terminated
+} PtxItem;
 
 typedef struct PtxModule {
   Arena *arena;
@@ -162,10 +227,13 @@ typedef struct PtxModule {
   int sm;             // 90
   char sm_suffix;     // 'a', 'f' or 0
   int address_size;   // 64
+  uint32_t target_line, target_col, version_line, version_col;
+  const char *target_text; // "sm_90a, debug"
+  PtxRegDecl *reg_decls; int nreg_decls;
   PtxVar *vars;    int nvars;
   PtxFunc *funcs;  int nfuncs;
   PtxTable *tables; int ntables;
-  struct PtxItem *items; int nitems; // order and comments of the file, for the printer
+  PtxItem *items; int nitems; // order and comments of the file, for the printer
 } PtxModule;
 
 // Parses a whole file.  Returns NULL after adding diagnostics (at most the Diag's limit; the parser

@@ -20,8 +20,10 @@
 //              marks  *  a scalar, or a {vector} as long as .v2/.v4/.v8 says   {n} a vector of n
 //                     #  scalar or vector, by .x1 .x2 .x4 (matrix loads)       ?  may be left out
 //                     |  may be followed by |second destination of type pred   !  may be negated
-//                     _  the sink _ is allowed
-//              L = a label, FN = call syntax, TMAP = [map, {coordinates}], SYM = a symbol
+//                     _  the sink _ is allowed   ~  a vector of one may stand without its braces
+//                     @  T: also a {vector} that makes up one T, a symbol's address;  b64 (wgmma):
+//                        a descriptor, or a {vector} of four b32;  pred: also 0 or 1
+//              L = a label, FN = call syntax, TMAP = [map, {coordinates}], SYM = a branch table
 // ptx, sm    the least PTX ISA version (major*10+minor) and target; sm 900+'a' marks the
 //            architecture-specific targets: A90 = sm_90a and others of the `a` family that have it
 // pipe       which hardware pipe issues it: for statistics and counters
@@ -32,6 +34,7 @@
 // Facts: PTX ISA 9.0; minimum versions by bisection with ptxas 13.0.
 
 #define A90 (90 | PTX_SM_ARCH)
+#define A90UP (90 | PTX_SM_ARCH_UP)
 
 #define INT "(.u16|.u32|.u64|.s16|.s32|.s64)"
 #define INT32 "(.u32|.s32)"
@@ -300,7 +303,7 @@
   F("redux", ".sync(.min|.max){.abs}{.NaN} T.f32", "d:T a:T m:b32", 86, A100, ALU, "S", LATER)      \
   F("elect", ".sync", "d:b32|_ m:b32", 80, 90, ALU, "S", LATER)                                     \
   F("griddepcontrol", "(.launch_dependents|.wait)", "", 78, 90, CTRL, "B", LATER)                   \
-  F("setmaxnreg", "(.inc|.dec).sync.aligned.u32", "i:u32", 80, A90, CTRL, "S", LATER)               \
+  F("setmaxnreg", "(.inc|.dec).sync.aligned.u32", "i:u32", 80, A90UP, CTRL, "S", LATER)             \
   /* matrix instructions by warp */                                                                \
   F("ldmatrix", ".sync.aligned.m8n8(.x1|.x2|.x4){.trans}{(.shared|.shared::cta)}.b16",              \
     "d:b32# [a]", 65, 75, LSU, "RS", LATER)                                                         \
@@ -391,19 +394,40 @@
   F("wgmma", ".commit_group.sync.aligned", "", 80, A90, TENSOR, "AS", LATER)                        \
   F("wgmma", ".wait_group.sync.aligned", "i:u32", 80, A90, TENSOR, "BS", LATER)                     \
   F("wgmma", ".mma_async.sync.aligned .m64nNk16 T(.f32|.f16) U.f16 V.f16",                          \
-    "D:T{n} A:b64@ b:b64 p:pred! i:s32 i:s32 i:u32 i:u32?", 80, A90, TENSOR, "RAS", LATER)          \
+    "D:T{n} A:b64@ b:b64 p:pred!@ i:s32 i:s32 i:u32 i:u32?", 80, A90, TENSOR, "RAS", LATER)          \
   F("wgmma", ".mma_async.sync.aligned .m64nNk16 T.f32 U.bf16 V.bf16",                               \
-    "D:T{n} A:b64@ b:b64 p:pred! i:s32 i:s32 i:u32 i:u32?", 80, A90, TENSOR, "RAS", LATER)          \
+    "D:T{n} A:b64@ b:b64 p:pred!@ i:s32 i:s32 i:u32 i:u32?", 80, A90, TENSOR, "RAS", LATER)          \
   F("wgmma", ".mma_async.sync.aligned .m64nNk8 T.f32 U.tf32 V.tf32",                                \
-    "D:T{n} A:b64@ b:b64 p:pred! i:s32 i:s32", 80, A90, TENSOR, "RAS", LATER)                       \
+    "D:T{n} A:b64@ b:b64 p:pred!@ i:s32 i:s32", 80, A90, TENSOR, "RAS", LATER)                       \
   F("wgmma", ".mma_async.sync.aligned .m64nNk32 T(.f32|.f16) U" FP8 "V" FP8,                        \
-    "D:T{n} A:b64@ b:b64 p:pred! i:s32 i:s32", 80, A90, TENSOR, "RAS", LATER)                       \
+    "D:T{n} A:b64@ b:b64 p:pred!@ i:s32 i:s32", 80, A90, TENSOR, "RAS", LATER)                       \
   F("wgmma", ".mma_async.sync.aligned .m64nNk32{.satfinite} T.s32 U(.s8|.u8) V(.s8|.u8)",           \
-    "D:T{n} A:b64@ b:b64 p:pred!", 80, A90, TENSOR, "RAS", LATER)
+    "D:T{n} A:b64@ b:b64 p:pred!@", 80, A90, TENSOR, "RAS", LATER)
 
-// PTX_SM_ARCH is or'ed into `sm` where only `a` (or `f`) targets of that chip have the form.
+// PTX_SM_ARCH is or'ed into `sm` where only the `a` (or `f`) targets of that chip have the form;
+// PTX_SM_ARCH_UP where those of that chip and of every later one have it.
 #define PTX_SM_ARCH 0x1000
+#define PTX_SM_ARCH_UP 0x2000
 #define A100 (100 | PTX_SM_ARCH)
+
+// Modifiers that came later than the forms they stand in:  M(stem or "*", modifier, ptx, sm)
+#define PTX_MOD_MINIMA(M)                                                                          \
+  M("*", "shared::cta", 78, 30)                                                                    \
+  M("*", "shared::cluster", 78, 90)                                                                \
+  M("*", "L2::cache_hint", 74, 80)                                                                 \
+  M("*", "L1::no_allocate", 74, 70)                                                                \
+  M("*", "L1::evict_normal", 74, 70)                                                               \
+  M("*", "L1::evict_unchanged", 74, 70)                                                            \
+  M("*", "L1::evict_first", 74, 70)                                                                \
+  M("*", "L1::evict_last", 74, 70)                                                                 \
+  M("*", "L2::64B", 74, 75)                                                                        \
+  M("*", "L2::128B", 74, 75)                                                                       \
+  M("*", "L2::256B", 74, 80)                                                                       \
+  M("*", "cluster", 78, 90)                                                                        \
+  M("ld", "b128", 83, 70)                                                                          \
+  M("st", "b128", 83, 70)                                                                          \
+  M("ld", "v8", 88, 100)                                                                           \
+  M("st", "v8", 88, 100)
 
 #define PTX_PIPES(X)                                                                               \
   X(ALU) X(FMA) X(HALF) X(FP64) X(XU) X(CVT) X(LSU) X(CTRL) X(TENSOR) X(TMA)
