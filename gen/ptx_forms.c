@@ -417,20 +417,28 @@ static bool spec_fits(const PtxSpec *s, const PtxInst *in, const PtxOperand *o) 
 }
 
 static bool fits_from(const Compiled *c, int s, const PtxInst *in, const PtxOperand *o, int at,
-                      int n, uint8_t *slot) {
+                      int n, bool prefix, uint8_t *slot) {
+  if (at == n && prefix) return true;
   if (s == c->nspecs) return at == n;
   const PtxSpec *spec = &specs[c->spec + s];
-  if (at < n && spec_fits(spec, in, &o[at]) && fits_from(c, s + 1, in, o, at + 1, n, slot)) {
+  if (at < n && spec_fits(spec, in, &o[at]) &&
+      fits_from(c, s + 1, in, o, at + 1, n, prefix, slot)) {
     slot[at] = (uint8_t)s;
     return true;
   }
-  return spec->optional && fits_from(c, s + 1, in, o, at, n, slot);
+  return spec->optional && fits_from(c, s + 1, in, o, at, n, prefix, slot);
 }
 
 bool ptx_form_fits(int form, const PtxInst *in, const PtxOperand *opnds, int n, uint8_t *slot) {
   const Compiled *c = &compiled[form];
   if (c->nspecs == 1 && specs[c->spec].kind == PTX_SPEC_CALL) return true;
-  return fits_from(c, 0, in, opnds, 0, n, slot);
+  return fits_from(c, 0, in, opnds, 0, n, false, slot);
+}
+
+int ptx_form_fitting(int form, const PtxInst *in, const PtxOperand *opnds, int n) {
+  uint8_t slot[PTX_MAX_OPERANDS];
+  while (n > 0 && !fits_from(&compiled[form], 0, in, opnds, 0, n, true, slot)) n--;
+  return n;
 }
 
 // ---- messages and minima ------------------------------------------------------------------------

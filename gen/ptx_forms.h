@@ -69,6 +69,8 @@ bool ptx_form_takes(int form, const PtxMod *mods, int n, uint8_t type[4]);
 int ptx_form_progress(int form, const PtxMod *mods, int n);
 // Fits the operands' shapes to the form; fills slot[].  Types are the checker's business.
 bool ptx_form_fits(int form, const PtxInst *in, const PtxOperand *opnds, int n, uint8_t *slot);
+// How many of the first operands fit: the next one is the culprit.
+int ptx_form_fitting(int form, const PtxInst *in, const PtxOperand *opnds, int n);
 
 // "fma(.rn|.rz|.rm|.rp){.ftz}{.sat}.f32 d, a, b, c", for messages.
 char *ptx_form_text(Arena *a, int form);
