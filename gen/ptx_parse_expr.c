@@ -65,7 +65,7 @@ static bool apply(Parser *p, const Token *at, int op, uint64_t a, uint64_t b, ui
 
 static bool expr(Parser *p, int min_level, int depth, uint64_t *out) {
   if (!unary(p, depth, out)) return false;
-  int op, level;
+  int op = 0, level;
   while ((level = operator_level(p, &op)) > min_level) {
     Token at = p->tok;
     uint64_t b;

@@ -1,7 +1,6 @@
 // Shared memory, barriers, warp collectives, atomics, vector loads, asynchronous copies.
 #include <cstdint>
 #include <cuda_fp16.h>
-#include <cuda_pipeline.h>
 
 extern __shared__ float dynamic[];
 
@@ -24,9 +23,10 @@ extern "C" __global__ void __launch_bounds__(256, 2) reduce(const float4 *x, flo
 
 extern "C" __global__ void staged(const float4 *x, float4 *y, int n) {
   float4 *tile = reinterpret_cast<float4 *>(dynamic);
-  __pipeline_memcpy_async(&tile[threadIdx.x], &x[blockIdx.x * blockDim.x + threadIdx.x], 16);
-  __pipeline_commit();
-  __pipeline_wait_prior(0);
+  unsigned to = (unsigned)__cvta_generic_to_shared(&tile[threadIdx.x]);
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to),
+               "l"(&x[blockIdx.x * blockDim.x + threadIdx.x]));
+  asm volatile("cp.async.commit_group;\ncp.async.wait_group 0;");
   __syncthreads();
   float4 v = tile[blockDim.x - 1 - threadIdx.x];
   unsigned mask = __match_any_sync(~0u, (int)v.x);
