@@ -35,8 +35,11 @@ Status device_open(const char *spec, Device **out, Diag *d) {
 }
 
 void device_close(Device *dev) {
-  if (dev)
-    dev->ops->close(dev);
+  if (!dev)
+    return;
+  if (dev->bench_free)
+    dev->bench_free(dev);
+  dev->ops->close(dev);
 }
 
 const DeviceInfo *device_info(const Device *dev) { return &dev->info; }
@@ -72,7 +75,19 @@ Status device_fill32(Device *dev, DevPtr to, uint32_t word, uint64_t bytes, Diag
 // ---- kernels --------------------------------------------------------------------------------------
 Status device_load(Device *dev, const Variant *v, Kernel **out, Diag *d) {
   *out = NULL;
-  return dev->ops->load(dev, v->ptx, &v->map, v->module, v->entry->name, out, d);
+  Status st = dev->ops->load(dev, v->ptx, &v->map, v->module, v->entry->name, out, d);
+  if (st || !dev->ops->occupancy)
+    return st;
+  const uint32_t *block = v->launch.block;
+  uint32_t threads = 1;
+  for (int i = 0; i < 3; i++)
+    threads *= block[i] ? block[i] : 1;
+  st = dev->ops->occupancy(*out, threads, v->launch.smem_bytes, &(*out)->info.blocks_per_sm, d);
+  if (st) {
+    kernel_free(*out);
+    *out = NULL;
+  }
+  return st;
 }
 
 Status device_load_ptx(Device *dev, const Source *ptx, const LineMap *map, const char *entry,

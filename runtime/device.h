@@ -129,6 +129,8 @@ struct Device {
   const DeviceOps *ops;
   DeviceInfo info;
   bool dead;
+  struct Bench *bench;         // what timing keeps here (bench.h)
+  void (*bench_free)(Device *); // set with it; device_close calls it first
 };
 struct Kernel {
   Device *dev;

@@ -1,4 +1,13 @@
 // Timing: device-event samples of an Operator on a Problem, with the state they were taken in.
+//
+// eager, cold   [flush] event launch event [flush] event launch event ...     one sample a pair
+// graph, cold   graph A = N x (flush, launch), graph B = N x flush, replayed in turn; a sample is
+//               (A - B) / N: the launch and its gap, the flush subtracted
+// hot           the same without the flush: eager pairs, or graph A = N x launch and a sample A / N
+//
+// The flush reads a buffer larger than twice the L2 with our ceiling_read kernel.  It reads, and does
+// not write, because dirty lines would be written back inside the timed span.
+// On sim the time is modelled from counted work, is the same in every run, and says so.
 #ifndef PTXSMITH_TIMER_H
 #define PTXSMITH_TIMER_H
 
@@ -16,18 +25,27 @@ typedef struct TimeOpts {
   int warmup, samples;   // 0: 5 and as many as fit budget_ms, at least 20
   double budget_ms;      // 0: 200
   bool hot;              // default: cold L2, by reading a buffer larger than it between launches
-  bool graph;            // time one graph replay instead of eager launches
+  bool graph;            // time graph replays instead of eager launches
 } TimeOpts;
 
 // `op` is planned, loaded and bound.
 Status time_operator(Session *s, Device *dev, const Operator *op, const TimeOpts *o, Timing *out,
                      Diag *d);
-// Median and a distribution-free 95 % interval (order statistics) of n samples; sorts them.
+// Median and a distribution-free 95 % interval (order statistics) of n samples; sorts them.  With
+// fewer than 6 samples no such interval exists: it is then the whole range.
 void timing_of_samples(double *us, int n, Timing *out);
+// How a Timing was taken, as one phrase for reports.
+const char *timing_method(const Timing *t);
 
-// Ceilings: rooflines measured on this device by our own PTX, cached per process.
-typedef struct Ceiling { double read_gbs, copy_gbs, fma_gflops; uint64_t bytes; bool modelled; } Ceiling;
-// `bytes`: the size whose best read rate is wanted (the read ceiling is tuned per size).
+// Ceilings: rooflines measured on this device by our own PTX, kept with the Device.
+typedef struct Ceiling {
+  double read_gbs, copy_gbs, fma_gflops;
+  uint64_t bytes;        // read by the read ceiling, and by the copy ceiling (which writes as many)
+  bool modelled;
+  char read_variant[96]; // what was fastest: "unroll=4 block=512 hint=nc walk=stride grid=528"
+} Ceiling;
+// `bytes`: the size whose best read rate is wanted (the read ceiling is tuned per size); at least
+// 1 MiB and at most a third of the free memory are taken.
 Status ceiling_measure(Session *s, Device *dev, uint64_t bytes, Ceiling *out, Diag *d);
 
 #endif

@@ -1,0 +1,31 @@
+// Bench: what timing keeps on a Device: the flush and the ceilings already measured.
+#ifndef PTXSMITH_BENCH_H
+#define PTXSMITH_BENCH_H
+
+#include "timer.h"
+
+enum { BENCH_MAX_CEILINGS = 16 };
+
+typedef struct Bench {
+  Operator *flush; // reads flush_src; NULL until a cold timing asks for it
+  DevPtr flush_src, flush_sums;
+  Ceiling ceiling[BENCH_MAX_CEILINGS];
+  int nceilings;
+} Bench;
+
+// The Device's Bench, made when first asked for; device_close frees it.
+Bench *bench_of(Device *dev);
+// Makes the flush ready.
+Status bench_flush(Session *s, Device *dev, const Operator **out, Diag *d);
+
+// ---- ceiling.c, for the flush ------------------------------------------------------------------------
+// A ceiling_read of `words` words at src on `grid` blocks: planned, loaded and bound.
+Status ceiling_read_make(Session *s, Device *dev, const char *params, DevPtr src, int64_t words,
+                         DevPtr sums, uint32_t grid, Operator **out, Diag *d);
+
+// ---- time_model.c ------------------------------------------------------------------------------------
+// The modelled device's figures, and what one launch of `op` would take there.
+extern const Ceiling model_ceiling;
+Status model_operator(Device *dev, const Operator *op, Timing *out, Diag *d);
+
+#endif

@@ -1,0 +1,416 @@
+// Ceilings: the read, copy and multiply-add rooflines, tuned over a few variants, each verified.
+#include "bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// ---- what is tried ----------------------------------------------------------------------------------
+
+typedef enum GridRule {
+  GRID_TILES = 0, // one tile a block: the hardware deals blocks out as SMs get free
+  GRID_1 = 1,     // GRID_n: n times as many blocks as fit at once, each with many tiles
+  GRID_2 = 2,
+  GRID_4 = 4,
+} GridRule;
+
+typedef struct Candidate {
+  const char *params;
+  GridRule grid;
+} Candidate;
+
+// One SM needs 29 KB under way (ceiling_read.ptx.in): 2,048 threads x unroll x 16 bytes are 32 KB
+// and more from unroll = 1 on, so large unrolls pay only by fewer instructions.  Small blocks and
+// one tile a block even out the SMs at the end, which is what small sizes are about.
+static const Candidate read_candidates[] = {
+    {"unroll=4 block=512 hint=no_allocate walk=stride", GRID_1},
+    {"unroll=8 block=256 hint=no_allocate walk=stride", GRID_1},
+    {"unroll=8 block=512 hint=no_allocate walk=stride", GRID_1},
+    {"unroll=2 block=1024 hint=no_allocate walk=stride", GRID_1},
+    {"unroll=4 block=256 hint=no_allocate walk=stride", GRID_2},
+    {"unroll=4 block=512 hint=no_allocate walk=chunk", GRID_1},
+    {"unroll=8 block=256 hint=no_allocate walk=chunk", GRID_4},
+    {"unroll=4 block=128 hint=no_allocate walk=stride", GRID_TILES},
+    {"unroll=8 block=128 hint=no_allocate walk=stride", GRID_TILES},
+    {"unroll=4 block=256 hint=no_allocate walk=stride", GRID_TILES},
+    {"unroll=8 block=256 hint=no_allocate walk=stride", GRID_TILES},
+    {"unroll=8 block=256 hint=nc walk=stride", GRID_TILES},
+    {"unroll=8 block=256 hint=prefetch walk=stride", GRID_TILES},
+    {"unroll=16 block=256 hint=no_allocate walk=stride", GRID_TILES},
+    {"unroll=16 block=128 hint=no_allocate walk=stride", GRID_1},
+    {"unroll=4 block=1024 hint=prefetch walk=stride", GRID_1},
+};
+static const Candidate copy_candidates[] = {
+    {"unroll=4 block=512 hint=no_allocate", GRID_1},
+    {"unroll=4 block=256 hint=no_allocate", GRID_TILES},
+    {"unroll=8 block=128 hint=plain", GRID_TILES},
+    {"unroll=2 block=1024 hint=plain", GRID_1},
+};
+static const Candidate fma_candidates[] = {
+    {"chains=8 block=256 steps=32", GRID_1},
+    {"chains=16 block=256 steps=8", GRID_1},
+    {"chains=4 block=512 steps=32", GRID_1},
+};
+#define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
+
+// ---- one measurement in progress --------------------------------------------------------------------
+
+enum { PATTERN_WORDS = 4 << 20, FMA_ROUNDS = 256, SIM_FMA_ROUNDS = 2 };
+
+typedef struct Measure {
+  Session *s;
+  Device *dev;
+  Diag *d;
+  Arena *arena;
+  int64_t words;
+  uint32_t *pattern; // PATTERN_WORDS words; src repeats them
+  DevPtr src, dst, sums;
+  uint32_t max_blocks; // elements of sums
+  uint32_t want;       // sum of all words of src
+} Measure;
+
+static Status parse_params(Arena *a, const char *text, Params *out, Diag *d) {
+  char *save = NULL;
+  for (char *w = strtok_r(arena_strdup(a, text), " ", &save); w; w = strtok_r(NULL, " ", &save)) {
+    Status st = params_parse(a, out, w, d);
+    if (st) return st;
+  }
+  return ST_OK;
+}
+
+static int64_t param_of(const Params *p, const char *name) {
+  const char *v = params_get(p, name);
+  return v ? strtoll(v, NULL, 10) : 1;
+}
+
+static Status bind1(Operator *op, const char *name, Dtype type, int64_t n, DevPtr p, Diag *d) {
+  Tensor t = {.dtype = type, .rank = 1, .shape = {n}, .stride = {1}, .data = p};
+  return operator_bind(op, name, &t, d);
+}
+
+// An Operator of one ceiling template with named integer values, loaded; its values and grid are
+// not planned yet.
+static Status make(Session *s, Device *dev, const char *name, const Params *params,
+                   const Problem *p, Operator **out, Diag *d) {
+  Status st = operator_make(s, name, params, p, NULL, out, d);
+  if (st) return st;
+  if ((st = operator_load(*out, dev, d))) {
+    operator_free(*out);
+    *out = NULL;
+  }
+  return st;
+}
+
+static uint32_t grid_of(const Operator *op, Device *dev, GridRule rule, int64_t tiles,
+                        uint32_t most) {
+  int fit = kernel_info(op->step[0].kernel)->blocks_per_sm;
+  int64_t grid = (int64_t)rule * device_info(dev)->sm_count * (fit > 0 ? fit : 1);
+  if (rule == GRID_TILES || grid > tiles) grid = tiles;
+  if (grid > most) grid = most;
+  return grid > 0 ? (uint32_t)grid : 1;
+}
+
+static Status plan_grid(Operator *op, Device *dev, uint32_t grid, Diag *d) {
+  problem_set_int(op->problem, "blocks", grid);
+  return operator_plan(op, dev, &(PlanOpts){.grid = grid}, d);
+}
+
+Status ceiling_read_make(Session *s, Device *dev, const char *params, DevPtr src, int64_t words,
+                         DevPtr sums, uint32_t grid, Operator **out, Diag *d) {
+  Arena *a = arena_new();
+  Params p = {0};
+  Problem problem = {.arena = a, .name = ""};
+  problem_set_int(&problem, "words", words);
+  problem_set_int(&problem, "blocks", grid);
+  *out = NULL;
+  Status st = parse_params(a, params, &p, d);
+  if (!st) st = make(s, dev, "ceiling_read", &p, &problem, out, d);
+  if (!st) st = plan_grid(*out, dev, grid, d);
+  if (!st) st = bind1(*out, "src", DT_I32, words, src, d);
+  if (!st) st = bind1(*out, "sums", DT_I32, grid, sums, d);
+  if (st && *out) {
+    operator_free(*out);
+    *out = NULL;
+  }
+  arena_free(a);
+  return st;
+}
+
+// ---- data and checks --------------------------------------------------------------------------------
+
+// A word that depends on all bits of its index (the finaliser of MurmurHash3), so that a piece left
+// out or read twice changes the sum.
+static uint32_t word_at(uint32_t i) {
+  i ^= i >> 16;
+  i *= 0x85ebca6b;
+  i ^= i >> 13;
+  i *= 0xc2b2ae35;
+  return i ^ i >> 16;
+}
+
+static Status fill_source(Measure *m) {
+  m->pattern = malloc(sizeof *m->pattern * PATTERN_WORDS);
+  if (!m->pattern) return diag_fail(m->d, ST_DEVICE, "out of host memory");
+  uint32_t sum = 0, rest_sum = 0;
+  int64_t rest = m->words % PATTERN_WORDS;
+  for (uint32_t i = 0; i < PATTERN_WORDS; i++) {
+    m->pattern[i] = word_at(i);
+    if (i < rest) rest_sum += m->pattern[i];
+    sum += m->pattern[i];
+  }
+  m->want = (uint32_t)(m->words / PATTERN_WORDS) * sum + rest_sum;
+  int64_t have = m->words < PATTERN_WORDS ? m->words : PATTERN_WORDS;
+  Status st = device_write(m->dev, m->src, m->pattern, 4 * (uint64_t)have, m->d);
+  while (!st && have < m->words) { // double it; the period stays PATTERN_WORDS
+    int64_t n = have < m->words - have ? have : m->words - have;
+    st = device_copy(m->dev, m->src + 4 * (uint64_t)have, m->src, 4 * (uint64_t)n, m->d);
+    have += n;
+  }
+  return st;
+}
+
+// The blocks' sums of the last ceiling_read must add up to `want`.
+static Status check_sums(Measure *m, uint32_t blocks, const char *what) {
+  uint32_t *sums = malloc(4 * (size_t)blocks), total = 0;
+  if (!sums) return diag_fail(m->d, ST_DEVICE, "out of host memory");
+  Status st = device_sync(m->dev, m->d);
+  if (!st) st = device_read(m->dev, sums, m->sums, 4 * (uint64_t)blocks, m->d);
+  for (uint32_t i = 0; i < blocks && !st; i++) total += sums[i];
+  free(sums);
+  if (!st && total != m->want)
+    st = diag_fail(m->d, ST_FAILED, "%s: the words add up to 0x%08x, not 0x%08x", what, total,
+                   m->want);
+  return st;
+}
+
+// `n` words of dst from `at` on are those of the pattern.
+static Status check_window(Measure *m, int64_t at, int64_t n) {
+  uint32_t *got = malloc(4 * (size_t)n);
+  if (!got) return diag_fail(m->d, ST_DEVICE, "out of host memory");
+  Status st = device_read(m->dev, got, m->dst + 4 * (uint64_t)at, 4 * (uint64_t)n, m->d);
+  for (int64_t i = 0; i < n && !st; i++) {
+    uint32_t want = m->pattern[(at + i) % PATTERN_WORDS];
+    if (got[i] != want)
+      st = diag_fail(m->d, ST_FAILED, "ceiling_copy: word %lld is 0x%08x, not 0x%08x",
+                     (long long)(at + i), got[i], want);
+  }
+  free(got);
+  return st;
+}
+
+// Both ends word by word; all of it by its sum.
+static Status check_copy(Measure *m) {
+  Operator *op;
+  uint32_t grid = m->max_blocks < 256 ? m->max_blocks : 256;
+  int64_t ends = m->words < (1 << 20) ? m->words : 1 << 20;
+  Status st = check_window(m, 0, ends);
+  if (!st) st = check_window(m, m->words - ends, ends);
+  if (st) return st;
+  st = ceiling_read_make(m->s, m->dev, "", m->dst, m->words, m->sums, grid, &op, m->d);
+  if (st) return st;
+  st = operator_launch(op, m->dev, m->d);
+  if (!st) st = check_sums(m, grid, "ceiling_copy");
+  operator_free(op);
+  return st;
+}
+
+// ---- tuning -----------------------------------------------------------------------------------------
+
+typedef struct Best {
+  double us;
+  Operator *op; // kept loaded
+  char variant[96];
+} Best;
+
+static void keep_best(Best *best, Operator *op, double us, const char *params) {
+  if (best->op && us >= best->us) {
+    operator_free(op);
+    return;
+  }
+  operator_free(best->op);
+  *best = (Best){.us = us, .op = op};
+  snprintf(best->variant, sizeof best->variant, "%s grid=%u", params, op->step[0].grid[0]);
+}
+
+// The chosen variant once more, longer, as single launches and as a graph: the faster one counts,
+// since a ceiling is what nothing passes.
+static Status final_time(Measure *m, Best *best) {
+  Timing t;
+  for (int graph = 0; graph < 2; graph++) {
+    TimeOpts o = {.graph = graph, .budget_ms = 60};
+    Status st = time_operator(m->s, m->dev, best->op, &o, &t, m->d);
+    if (st) return st;
+    if (t.median_us < best->us) best->us = t.median_us;
+  }
+  return ST_OK;
+}
+
+static Status quick_time(Measure *m, const Operator *op, double *us) {
+  Timing t;
+  Status st = time_operator(m->s, m->dev, op, &(TimeOpts){.warmup = 2, .samples = 9}, &t, m->d);
+  *us = t.median_us;
+  return st;
+}
+
+static Status make_memory(Measure *m, const char *name, const Candidate *c, Operator **out) {
+  Params params = {0};
+  Problem problem = {.arena = m->arena, .name = ""};
+  problem_set_int(&problem, "words", m->words);
+  problem_set_int(&problem, "blocks", 1); // until the grid is known
+  Status st = parse_params(m->arena, c->params, &params, m->d);
+  if (!st) st = make(m->s, m->dev, name, &params, &problem, out, m->d);
+  if (st) return st;
+  int64_t tile = param_of(&params, "unroll") * param_of(&params, "block") * 4;
+  uint32_t grid =
+      grid_of(*out, m->dev, c->grid, (m->words + tile - 1) / tile, m->max_blocks);
+  return plan_grid(*out, m->dev, grid, m->d);
+}
+
+static Status try_read(Measure *m, const Candidate *c, Best *best) {
+  Operator *op = NULL;
+  double us;
+  Status st = make_memory(m, "ceiling_read", c, &op);
+  if (!st) st = bind1(op, "src", DT_I32, m->words, m->src, m->d);
+  if (!st) st = bind1(op, "sums", DT_I32, op->step[0].grid[0], m->sums, m->d);
+  if (!st) st = device_fill32(m->dev, m->sums, 0xdeadbeef, 4 * (uint64_t)m->max_blocks, m->d);
+  if (!st) st = quick_time(m, op, &us);
+  if (!st) st = check_sums(m, op->step[0].grid[0], c->params);
+  if (st)
+    operator_free(op);
+  else
+    keep_best(best, op, us, c->params);
+  return st;
+}
+
+static Status try_copy(Measure *m, const Candidate *c, Best *best) {
+  Operator *op = NULL;
+  double us;
+  Status st = make_memory(m, "ceiling_copy", c, &op);
+  if (!st) st = bind1(op, "src", DT_I32, m->words, m->src, m->d);
+  if (!st) st = bind1(op, "dst", DT_I32, m->words, m->dst, m->d);
+  if (!st) st = device_fill32(m->dev, m->dst, 0xdeadbeef, 4 * (uint64_t)m->words, m->d);
+  if (!st) st = quick_time(m, op, &us);
+  if (!st) st = check_copy(m);
+  if (st)
+    operator_free(op);
+  else
+    keep_best(best, op, us, c->params);
+  return st;
+}
+
+static Status check_fma(Measure *m, const Params *p, int64_t threads, int rounds) {
+  int64_t chains = param_of(p, "chains");
+  float want = (float)(chains * rounds * param_of(p, "steps") + chains * (chains - 1) / 2);
+  float *got = malloc(sizeof *got * (size_t)threads);
+  if (!got) return diag_fail(m->d, ST_DEVICE, "out of host memory");
+  Status st = device_sync(m->dev, m->d);
+  if (!st) st = device_read(m->dev, got, m->sums, 4 * (uint64_t)threads, m->d);
+  for (int64_t i = 0; i < threads && !st; i++)
+    if (got[i] != want)
+      st = diag_fail(m->d, ST_FAILED, "ceiling_fma: out[%lld] is %.9g, not %.9g", (long long)i,
+                     (double)got[i], (double)want);
+  free(got);
+  return st;
+}
+
+static Status try_fma(Measure *m, const Candidate *c, double *gflops) {
+  Operator *op = NULL;
+  Params params = {0};
+  const DeviceInfo *info = device_info(m->dev);
+  int rounds = info->is_sim ? SIM_FMA_ROUNDS : FMA_ROUNDS;
+  int64_t threads = (int64_t)info->sm_count * info->threads_per_sm;
+  Problem problem = {.arena = m->arena, .name = ""};
+  problem_set_int(&problem, "threads", threads);
+  problem_set_int(&problem, "rounds", rounds);
+  problem_set_float(&problem, "a", 1);
+  problem_set_float(&problem, "b", 1);
+  double us = 0;
+  Status st = parse_params(m->arena, c->params, &params, m->d);
+  if (!st) st = make(m->s, m->dev, "ceiling_fma", &params, &problem, &op, m->d);
+  if (!st) st = operator_plan(op, m->dev, NULL, m->d);
+  if (!st) st = bind1(op, "out", DT_F32, threads, m->sums, m->d);
+  if (!st) st = device_fill32(m->dev, m->sums, 0xffffffff, 4 * (uint64_t)threads, m->d);
+  if (!st) st = quick_time(m, op, &us);
+  if (!st) st = check_fma(m, &params, threads, rounds);
+  double flops = 2.0 * (double)threads * rounds * (double)param_of(&params, "steps") *
+                 (double)param_of(&params, "chains");
+  if (!st && flops / us / 1e3 > *gflops) *gflops = flops / us / 1e3;
+  operator_free(op);
+  return st;
+}
+
+// ---- measuring --------------------------------------------------------------------------------------
+
+static Status allocate(Measure *m) {
+  const DeviceInfo *info = device_info(m->dev);
+  uint64_t bytes = 4 * (uint64_t)m->words;
+  int64_t tiles = m->words / (128 * 4) + 1, threads = (int64_t)info->sm_count * info->threads_per_sm;
+  m->max_blocks = (uint32_t)(tiles < (1 << 22) ? tiles : 1 << 22);
+  uint64_t sums = (uint64_t)(threads > m->max_blocks ? threads : m->max_blocks);
+  Status st = device_alloc(m->dev, bytes, "the ceilings' source", &m->src, m->d);
+  if (!st) st = device_alloc(m->dev, bytes, "the ceilings' copy", &m->dst, m->d);
+  if (!st) st = device_alloc(m->dev, 4 * sums, "the ceilings' sums", &m->sums, m->d);
+  return st;
+}
+
+static Status measure_memory(Measure *m, Ceiling *out) {
+  Best read = {0}, copy = {0};
+  double bytes = 4.0 * (double)m->words;
+  bool sim = device_info(m->dev)->is_sim; // one variant of each: run and checked, not timed
+  Status st = ST_OK;
+  for (int i = 0; i < (sim ? 1 : COUNT(read_candidates)) && !st; i++)
+    st = try_read(m, &read_candidates[i], &read);
+  for (int i = 0; i < (sim ? 1 : COUNT(copy_candidates)) && !st; i++)
+    st = try_copy(m, &copy_candidates[i], &copy);
+  if (!st && !sim) st = final_time(m, &read);
+  if (!st && !sim) st = final_time(m, &copy);
+  if (!st) {
+    out->read_gbs = bytes / read.us / 1e3;
+    out->copy_gbs = 2 * bytes / copy.us / 1e3;
+    memcpy(out->read_variant, read.variant, sizeof read.variant);
+  }
+  operator_free(read.op);
+  operator_free(copy.op);
+  return st;
+}
+
+static Status measure(Measure *m, Ceiling *out) {
+  Status st = allocate(m);
+  if (!st) st = fill_source(m);
+  if (!st) st = measure_memory(m, out);
+  bool sim = device_info(m->dev)->is_sim;
+  bool known = out->fma_gflops > 0; // does not depend on the size
+  for (int i = 0; i < (sim ? 1 : COUNT(fma_candidates)) && !st && !known; i++)
+    st = try_fma(m, &fma_candidates[i], &out->fma_gflops);
+  device_free(m->dev, m->src);
+  device_free(m->dev, m->dst);
+  device_free(m->dev, m->sums);
+  free(m->pattern);
+  return st;
+}
+
+static uint64_t size_for(Device *dev, uint64_t bytes) {
+  const uint64_t least = 1u << 20;
+  uint64_t most = device_info(dev)->is_sim ? least : device_info(dev)->memory_free / 3;
+  if (bytes > most) bytes = most;
+  return (bytes < least ? least : bytes) / 16 * 16;
+}
+
+Status ceiling_measure(Session *s, Device *dev, uint64_t bytes, Ceiling *out, Diag *d) {
+  Bench *b = bench_of(dev);
+  if (!b) return diag_fail(d, ST_DEVICE, "out of host memory");
+  bytes = size_for(dev, bytes);
+  for (int i = 0; i < b->nceilings; i++)
+    if (b->ceiling[i].bytes == bytes) return *out = b->ceiling[i], ST_OK;
+  *out = (Ceiling){.bytes = bytes, .fma_gflops = b->nceilings ? b->ceiling[0].fma_gflops : 0};
+  Measure m = {.s = s, .dev = dev, .d = d, .arena = arena_new(), .words = (int64_t)(bytes / 4)};
+  Status st = measure(&m, out);
+  arena_free(m.arena);
+  if (st) return st;
+  if (device_info(dev)->is_sim) { // what was run is verified; the rates are the modelled device's
+    *out = model_ceiling;
+    out->bytes = bytes;
+  }
+  if (b->nceilings < BENCH_MAX_CEILINGS) b->ceiling[b->nceilings++] = *out;
+  return ST_OK;
+}
