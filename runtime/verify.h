@@ -25,6 +25,7 @@ void reference_free(Reference *r);
 
 typedef struct Mismatch { // first bad element
   bool found;
+  const char *tensor;       // "o", "lse", or what was damaged
   int64_t batch, head, row, col;
   double expected, got;
 } Mismatch;
@@ -34,8 +35,11 @@ typedef struct GateResult {
                         // "expect", "grid", "guards" ...
   bool run, passed;
   const char *why_not;  // when not run
-  double max_error, max_allowed, mean_error, mean_allowed;
+  double max_error, max_allowed, mean_error, mean_allowed; // of O
+  double lse_error, lse_allowed;
+  int64_t compared;     // elements of O and LSE
   Mismatch bad;
+  const char *note;     // what else went wrong ("guard zone after k was written"), NULL for nothing
 } GateResult;
 
 enum { VERIFY_MAX_GATES = 16 };

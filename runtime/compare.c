@@ -1,0 +1,116 @@
+#include "compare.h"
+
+#include <math.h>
+
+#include "verify_data.h"
+
+bool element_agrees(double expected, double got, Tolerance tol, Dtype t, double *err) {
+  *err = 0;
+  if (isnan(expected) || isnan(got)) return isnan(expected) && isnan(got);
+  if (isinf(expected) || isinf(got)) return expected == got;
+  *err = fabs(got - expected);
+  double allowed = tol.abs + tol.rel * fabs(expected);
+  if (tol.ulps > 0) allowed += tol.ulps * dtype_ulp(t, expected);
+  return *err <= allowed;
+}
+
+// The state of one tensor's comparison.
+typedef struct Tally {
+  const char *name;
+  Dtype dtype;
+  Tolerance tol;
+  double max, sum;
+  int64_t count;
+  Mismatch first, worst;
+  bool failed;
+} Tally;
+
+static void tally(Tally *t, Mismatch at) {
+  double err;
+  bool ok = element_agrees(at.expected, at.got, t->tol, t->dtype, &err);
+  t->count++;
+  t->sum += err;
+  at.found = true;
+  at.tensor = t->name;
+  if (err > t->max || !t->worst.found) {
+    t->max = err;
+    t->worst = at;
+  }
+  if (ok || t->failed) return;
+  t->failed = true;
+  t->first = at;
+}
+
+static bool sampled(const Expected *x, int64_t row) { return x->every <= 1 || row % x->every == 0; }
+
+static void compare_o(const Expected *x, const HostTensor *o, Tally *t) {
+  const int64_t *n = o->t.shape; // batch, seqlen, heads, dim
+  for (int64_t b = 0; b < n[0]; b++)
+    for (int64_t i = 0; i < n[1]; i++)
+      for (int64_t h = 0; h < n[2]; h++) {
+        if (!sampled(x, (b * n[2] + h) * n[1] + i)) continue;
+        const double *want = x->o + ((b * n[1] + i) * n[2] + h) * n[3];
+        for (int64_t e = 0; e < n[3]; e++)
+          tally(t, (Mismatch){.batch = b,
+                              .head = h,
+                              .row = i,
+                              .col = e,
+                              .expected = want[e],
+                              .got = host_get(o, b, i, h, e)});
+      }
+}
+
+static void compare_lse(const Expected *x, const HostTensor *lse, Tally *t) {
+  const int64_t *n = lse->t.shape; // batch, heads, seqlen
+  for (int64_t b = 0; b < n[0]; b++)
+    for (int64_t h = 0; h < n[1]; h++)
+      for (int64_t i = 0; i < n[2]; i++) {
+        int64_t row = (b * n[1] + h) * n[2] + i;
+        if (sampled(x, row))
+          tally(t, (Mismatch){.batch = b,
+                              .head = h,
+                              .row = i,
+                              .col = 0,
+                              .expected = x->lse[row],
+                              .got = host_get(lse, b, h, i, 0)});
+      }
+}
+
+// What the largest allowance over the elements seen came to, for the report.
+static double allowed_at(const Tally *t) {
+  if (!t->worst.found || !isfinite(t->worst.expected)) return t->tol.abs;
+  return t->tol.abs + t->tol.rel * fabs(t->worst.expected) +
+         (t->tol.ulps > 0 ? t->tol.ulps * dtype_ulp(t->dtype, t->worst.expected) : 0);
+}
+
+static void fail_at(GateResult *g, const Mismatch *at) {
+  g->passed = false;
+  if (!g->bad.found) g->bad = *at;
+}
+
+void compare_outputs(const Expected *x, const HostTensor *o, const HostTensor *lse, GateResult *g) {
+  if (x->o && o) {
+    Tally t = {.name = "o", .dtype = o->t.dtype, .tol = x->o_max};
+    compare_o(x, o, &t);
+    double mean = t.count ? t.sum / (double)t.count : 0;
+    g->compared += t.count;
+    if (t.max > g->max_error || g->compared == t.count) {
+      g->max_error = t.max;
+      g->max_allowed = allowed_at(&t);
+    }
+    if (mean > g->mean_error) g->mean_error = mean;
+    g->mean_allowed = x->o_mean < 0 ? INFINITY : x->o_mean;
+    if (t.failed) fail_at(g, &t.first);
+    else if (!(mean <= g->mean_allowed)) fail_at(g, &t.worst);
+  }
+  if (x->lse && lse) {
+    Tally t = {.name = "lse", .dtype = lse->t.dtype, .tol = x->lse_max};
+    compare_lse(x, lse, &t);
+    g->compared += t.count;
+    if (t.max >= g->lse_error) {
+      g->lse_error = t.max;
+      g->lse_allowed = allowed_at(&t);
+    }
+    if (t.failed) fail_at(g, &t.first);
+  }
+}
