@@ -49,9 +49,9 @@ enum { SIM_MAX_VEC = 8 };
 typedef struct OpMore {
   uint32_t v[SIM_MAX_VEC];     // registers of a vector
   uint8_t skip[SIM_MAX_VEC];   // its sinks
-  uint32_t *list; int nlist;   // registers to check or mark; branch targets
-  uint32_t *names;             // check: register index for the message
-  uint8_t *widths;             // of the list
+  uint32_t *list; int nlist, cap; // masks of registers to check or mark; branch targets
+  uint32_t *names; int cap2;      // check, mark: register indices
+  struct CallCopy *copies; int nargs, ncopies; // call: arguments, then results
   const struct Func *callee;
 } OpMore;
 
@@ -79,17 +79,18 @@ typedef struct Func {
   uint32_t first, end;                 // Ops
   uint32_t frame, frame_bytes;         // registers: offset in the warp's file, size of one level
   uint32_t local, local_bytes;         // per-lane memory: likewise
-  uint32_t params_at;                  // first byte of .param variables inside the frame
+  uint32_t init_at, init_bytes;        // the masks of written lanes
   int levels;                          // > 1 when it can call itself
   uint32_t *reg;                       // register -> offset in the frame
-  uint32_t *init;                      // register -> offset of its mask of written lanes, 0: none
+  uint32_t *init;                      // register -> offset of its mask, 0: reads are proven
 } Func;
 
 // A place that is the same in every warp: immediates; or filled for each CTA: special registers.
 typedef struct FrameConst { uint32_t at; uint8_t width; uint64_t value; const Func *func; } FrameConst;
-typedef struct FrameSreg { uint32_t at; uint8_t sreg, dim; const Func *func; } FrameSreg;
+typedef struct FrameSreg { uint32_t at; uint8_t width, sreg, dim; const Func *func; } FrameSreg;
 
-typedef struct BlockCost { uint32_t insts; uint32_t by_pipe[PTX_PIPE_COUNT]; uint64_t flops; } BlockCost;
+// What one pass of a warp through a block costs, guarded instructions left out but for `insts`.
+typedef struct BlockCost { uint32_t insts, counted; uint32_t by_pipe[PTX_PIPE_COUNT]; uint64_t flops; } BlockCost;
 
 enum { SIM_MAX_LEVELS = 32 }; // calls of one function inside itself
 

@@ -1,0 +1,310 @@
+// sim_access.c: the checks of every memory access.
+//
+// Two fast paths carry nearly all of a kernel's traffic: 32 lanes side by side, and 32 lanes at one
+// address.  Else the 32 addresses are checked together against one buffer; only when that fails
+// are they taken one by one, to find the lane that is wrong.
+#include "sim_mem.h"
+
+enum { ADDR_REG64, ADDR_REG32, ADDR_UNIFORM, ADDR_FRAME }; // Op.kind
+
+Address sim_address(Decoder *x, const PtxInst *in, const PtxOperand *o) {
+  Address a = {.space = in->space, .offset = (uint64_t)o->off};
+  if (o->base == PTX_O_REG) {
+    a.at = x->func->reg[o->reg];
+    a.width = (uint8_t)sim_width(x->ptx->regs[o->reg].type);
+    return a;
+  }
+  a.uniform = true;
+  if (o->base != PTX_O_SYM)
+    return a;
+  const PtxVar *v = &x->prog->module->vars[o->sym];
+  if (v->space == PTX_S_GLOBAL || v->space == PTX_S_CONST) {
+    a.offset += x->prog->var_address[o->sym];
+    return a;
+  }
+  a.offset += x->prog->var_at[o->sym];
+  if (a.space == PTX_S_GENERIC) // a generic access that names its variable
+    a.space = (uint8_t)v->space;
+  if (v->space == PTX_S_PARAM && !sim_is_kernel_param(x, o->sym))
+    a.space = PTX_S_LOCAL;
+  a.frame = a.space == PTX_S_LOCAL;
+  return a;
+}
+
+void sim_set_address(Op *op, const Address *a, int bytes, int vec) {
+  op->a = a->at;
+  op->imm = a->offset;
+  op->space = a->space;
+  op->bytes = (uint8_t)bytes;
+  op->vec = (uint8_t)vec;
+  op->kind = a->frame ? ADDR_FRAME : a->uniform ? ADDR_UNIFORM
+             : a->width == 8 ? ADDR_REG64 : ADDR_REG32;
+}
+
+static void addresses(const Warp *w, const Op *op, uint64_t a[32]) {
+  if (op->kind == ADDR_REG64) {
+    const uint64_t *r = sim_r64(w, op->a);
+    for (int i = 0; i < 32; i++)
+      a[i] = r[i] + op->imm;
+  } else if (op->kind == ADDR_REG32) {
+    const uint32_t *r = sim_r32(w, op->a);
+    for (int i = 0; i < 32; i++)
+      a[i] = (uint32_t)(r[i] + (uint32_t)op->imm);
+  } else {
+    uint64_t at = op->imm + (op->kind == ADDR_FRAME ? w->lbase : 0);
+    for (int i = 0; i < 32; i++)
+      a[i] = at;
+  }
+}
+
+// ---- spaces ---------------------------------------------------------------------------------------
+static const char *space_name(uint8_t space) {
+  switch (space) {
+  case PTX_S_SHARED:
+  case PTX_S_CLUSTER:
+    return "shared memory";
+  case PTX_S_LOCAL:
+    return "local memory";
+  case PTX_S_PARAM:
+    return "the kernel's parameters";
+  default:
+    return "global memory";
+  }
+}
+
+// The memory an address is in, with the address made relative to it; `space` is resolved.
+static bool resolve(const Warp *w, uint8_t *space, uint64_t *address, uint32_t lane, Memory *out,
+                    const char **name) {
+  uint64_t window = *address & ~SIM_OFFSET_MASK;
+  if (*space == PTX_S_GENERIC) {
+    *space = window == SIM_WINDOW_SHARED  ? PTX_S_SHARED
+             : window == SIM_WINDOW_LOCAL ? PTX_S_LOCAL
+             : window == SIM_WINDOW_PARAM ? PTX_S_PARAM
+                                          : PTX_S_GLOBAL;
+    if (*space != PTX_S_GLOBAL)
+      *address &= SIM_OFFSET_MASK;
+  }
+  const Grid *g = w->cta->grid;
+  *name = space_name(*space);
+  switch (*space) {
+  case PTX_S_SHARED:
+  case PTX_S_CLUSTER:
+    *out = w->cta->shared;
+    return true;
+  case PTX_S_LOCAL: {
+    uint64_t bytes = g->prog->local_bytes;
+    *out = (Memory){0, bytes, w->local + lane * bytes, w->local_shadow + lane * bytes};
+    return true;
+  }
+  case PTX_S_PARAM:
+    *out = g->params;
+    return true;
+  default: {
+    const Buffer *b = sim_buffer(g->dev, *address);
+    if (!b)
+      return false;
+    *out = b->mem;
+    *name = b->name;
+    return true;
+  }
+  }
+}
+
+// ---- one lane -------------------------------------------------------------------------------------
+static const char *verb(AccessKind kind) {
+  return kind == ACCESS_READ ? "reads" : kind == ACCESS_WRITE ? "writes" : "updates";
+}
+
+static const Op *trap_bounds(Warp *w, const Op *op, uint32_t lane, AccessKind kind, uint64_t offset,
+                             uint64_t size, const Memory *m, const char *name, bool named) {
+  const char *q = named ? "\"" : "";
+  return sim_trap_at(w, op, lane, "out of bounds: %s %llu byte%s at offset %lld of %s%s%s (%llu bytes)",
+                     verb(kind), (unsigned long long)size, size == 1 ? "" : "s", (long long)offset,
+                     q, name, q, (unsigned long long)m->bytes);
+}
+
+static bool all_written(const uint8_t *shadow, uint64_t n) {
+  for (; n >= 8; n -= 8, shadow += 8) {
+    uint64_t v;
+    memcpy(&v, shadow, 8);
+    if (v != UINT64_C(0x0101010101010101))
+      return false;
+  }
+  for (; n; n--)
+    if (!*shadow++)
+      return false;
+  return true;
+}
+
+static const Op *trap_unwritten(Warp *w, const Op *op, uint32_t lane, uint64_t offset, uint64_t size,
+                                const Memory *m, const char *name, bool named) {
+  const char *q = named ? "\"" : "";
+  while (m->shadow[offset])
+    offset++, size--;
+  return sim_trap_at(w, op, lane, "uninitialised read: byte %llu of %s%s%s was never written",
+                     (unsigned long long)offset, q, name, q);
+}
+
+// Address of one lane's bytes, or NULL after a trap.  `*stop` is then what the Op returns.
+static uint8_t *check_lane(Warp *w, const Op *op, uint32_t lane, uint64_t address, AccessKind kind,
+                           const Op **stop) {
+  uint64_t size = (uint64_t)op->bytes * op->vec;
+  uint8_t space = op->space;
+  Memory m;
+  const char *name;
+  if (!resolve(w, &space, &address, lane, &m, &name)) {
+    *stop = sim_trap_at(w, op, lane, "bad address: %s %llu bytes at 0x%llx, where no buffer is%s",
+                        verb(kind), (unsigned long long)size, (unsigned long long)address,
+                        address < 65536 ? " (a null pointer)" : "");
+    return NULL;
+  }
+  bool named = space == PTX_S_GLOBAL || space == PTX_S_CONST;
+  uint64_t offset = address - m.base;
+  if (offset > m.bytes || size > m.bytes - offset) {
+    *stop = trap_bounds(w, op, lane, kind, offset, size, &m, name, named);
+    return NULL;
+  }
+  if (offset & (size - 1)) {
+    *stop = sim_trap_at(w, op, lane, "misaligned: %s %llu bytes at offset %llu of %s", verb(kind),
+                        (unsigned long long)size, (unsigned long long)offset, name);
+    return NULL;
+  }
+  if (m.shadow && (kind & ACCESS_READ) && !all_written(m.shadow + offset, size)) {
+    *stop = trap_unwritten(w, op, lane, offset, size, &m, name, named);
+    return NULL;
+  }
+  if (m.shadow && (kind & ACCESS_WRITE))
+    memset(m.shadow + offset, 1, size);
+  return m.data + offset;
+}
+
+static const Op *check_each(Warp *w, const Op *op, const uint64_t a[32], AccessKind kind,
+                            Access *out) {
+  out->strided = false;
+  const Op *stop = NULL;
+  SIM_LANES(i, w->active) {
+    out->at[i] = check_lane(w, op, i, a[i], kind, &stop);
+    if (!out->at[i])
+      return stop;
+  }
+  return NULL;
+}
+
+// ---- counters -------------------------------------------------------------------------------------
+static uint64_t sectors(const Warp *w, const uint64_t a[32], uint64_t size) {
+  uint64_t seen[64];
+  int n = 0;
+  SIM_LANES(i, w->active) {
+    for (uint64_t s = a[i] >> 5; s <= (a[i] + size - 1) >> 5; s++) {
+      int k = n;
+      while (k > 0 && seen[k - 1] != s)
+        k--;
+      if (k == 0)
+        seen[n++] = s;
+    }
+  }
+  return (uint64_t)n;
+}
+
+static void count_access(Warp *w, const Op *op, const uint64_t a[32], AccessKind kind) {
+  Counters *c = &w->cta->count;
+  uint64_t size = (uint64_t)op->bytes * op->vec;
+  uint64_t bytes = size * (uint64_t)__builtin_popcount(w->active);
+  uint8_t space = op->space;
+  if (space == PTX_S_GENERIC) {
+    uint64_t window = a[sim_first(w->active)] & ~SIM_OFFSET_MASK;
+    space = window == SIM_WINDOW_SHARED ? PTX_S_SHARED
+            : window == SIM_WINDOW_LOCAL || window == SIM_WINDOW_PARAM ? PTX_S_LOCAL
+                                                                        : PTX_S_GLOBAL;
+  }
+  bool shared = space == PTX_S_SHARED || space == PTX_S_CLUSTER;
+  if (shared) {
+    c->shared_read_bytes += kind & ACCESS_READ ? bytes : 0;
+    c->shared_write_bytes += kind & ACCESS_WRITE ? bytes : 0;
+  } else if (space == PTX_S_GLOBAL) {
+    uint64_t n = sectors(w, a, size);
+    c->global_read_bytes += kind & ACCESS_READ ? bytes : 0;
+    c->global_write_bytes += kind & ACCESS_WRITE ? bytes : 0;
+    c->global_read_sectors += kind & ACCESS_READ ? n : 0;
+    c->global_write_sectors += kind & ACCESS_WRITE ? n : 0;
+  }
+}
+
+// ---- the warp together ----------------------------------------------------------------------------
+// Marks or checks the shadow of one piece; false: some byte was not written.
+static bool shadow_piece(const Memory *m, uint64_t offset, uint64_t bytes, AccessKind kind) {
+  if (!m->shadow)
+    return true;
+  if ((kind & ACCESS_READ) && !all_written(m->shadow + offset, bytes))
+    return false;
+  if (kind & ACCESS_WRITE)
+    memset(m->shadow + offset, 1, bytes);
+  return true;
+}
+
+// All addresses in [base, base + bytes - size], aligned: everything OR'ed, looked at once.
+static bool all_inside(const uint64_t a[32], const Memory *m, uint64_t size) {
+  if (m->bytes < size)
+    return false;
+  uint64_t last = m->bytes - size, low = 0, over = 0;
+  for (int i = 0; i < 32; i++) {
+    uint64_t offset = a[i] - m->base; // wraps to a huge number below the base
+    low |= offset;
+    over |= last - offset;
+  }
+  return !((low | over) >> 63) && !(low & (size - 1));
+}
+
+static bool scatter(const Warp *w, const uint64_t a[32], const Memory *m, uint64_t size,
+                    AccessKind kind, Access *out) {
+  if (!all_inside(a, m, size))
+    return false;
+  if (m->shadow && kind != ACCESS_WRITE)
+    SIM_LANES(i, w->active) if (!all_written(m->shadow + (a[i] - m->base), size)) return false;
+  if (m->shadow && (kind & ACCESS_WRITE))
+    SIM_LANES(i, w->active) memset(m->shadow + (a[i] - m->base), 1, size);
+  for (int i = 0; i < 32; i++)
+    out->at[i] = m->data + (a[i] - m->base);
+  out->strided = false;
+  return true;
+}
+
+// True when lane i's address is a[0] + i * step.
+static bool is_run(const uint64_t a[32], uint64_t step) {
+  uint64_t diff = 0, expect = a[0];
+  for (int i = 0; i < 32; i++)
+    diff |= a[i] ^ (expect + (uint64_t)i * step);
+  return !diff;
+}
+
+const Op *sim_access(Warp *w, const Op *op, AccessKind kind, Access *out) {
+  uint64_t a[32] __attribute__((aligned(64)));
+  addresses(w, op, a);
+  if (w->cta->grid->counting)
+    count_access(w, op, a, kind);
+  uint64_t size = (uint64_t)op->bytes * op->vec;
+  uint32_t first = (uint32_t)sim_first(w->active);
+  if (w->active != SIM_FULL)
+    for (uint32_t i = 0; i < 32; i++)
+      if (!(w->active >> i & 1))
+        a[i] = a[first];
+  uint8_t space = op->space;
+  uint64_t lead = a[first];
+  Memory m;
+  const char *name;
+  if (!resolve(w, &space, &lead, 0, &m, &name) || space == PTX_S_LOCAL)
+    return check_each(w, op, a, kind, out);
+  m.base += a[first] - lead; // generic: compare whole addresses
+  uint64_t offset = a[first] - m.base, step = a[1] - a[0];
+  if (step == 0 || (step == size && w->active == SIM_FULL)) {
+    uint64_t bytes = step ? size * 32 : size;
+    if (is_run(a, step) && offset <= m.bytes && bytes <= m.bytes - offset &&
+        !(offset & (size - 1)) && shadow_piece(&m, offset, bytes, kind)) {
+      *out = (Access){.base = m.data + offset, .stride = (int64_t)step, .strided = true};
+      return NULL;
+    }
+  }
+  if (scatter(w, a, &m, size, kind, out))
+    return NULL;
+  return check_each(w, op, a, kind, out);
+}

@@ -1,0 +1,289 @@
+// sim_ctrl.c: branches, calls, returns, exits.
+#include "sim_decode.h"
+#include "sim_ops.h"
+
+// ---- branches -------------------------------------------------------------------------------------
+const Op *sim_op_jump(Warp *w, const Op *op) {
+  (void)w;
+  return op + (int32_t)op->target;
+}
+
+const Op *sim_op_bra(Warp *w, const Op *op) {
+  uint32_t on = w->active & (*sim_mask(w, op->guard) ^ op->mask_xor);
+  if (op->pipe) {
+    Counters *c = &w->cta->count;
+    c->warp_insts++;
+    c->thread_insts += (uint64_t)__builtin_popcount(on);
+    c->by_pipe[op->pipe - 1] += (uint64_t)__builtin_popcount(on);
+  }
+  if (on == w->active)
+    return op + (int32_t)op->target;
+  if (!on)
+    return op + 1;
+  if (op->kind)
+    return sim_trap_at(w, op, (uint32_t)sim_first(w->active & ~on),
+                       "bra.uni diverges: lanes %08x of %08x jump", on, w->active);
+  return sim_diverge(w, on, op + (int32_t)op->target, op + 1);
+}
+
+bool sim_bra(Decoder *x, const PtxInst *in) {
+  x->split_guard = true;
+  Op *op = sim_emit(x, x->guard ? sim_op_bra : sim_op_jump);
+  op->guard = x->guard;
+  op->mask_xor = x->guard_negate ? ~0u : 0;
+  op->pipe = x->guard ? PTX_PIPE_CTRL + 1 : 0;
+  op->kind = ptx_inst_has(in, "uni");
+  int target = in->opnds[0].target;
+  op->target = (uint32_t)(target < x->ptx->ninsts ? x->flow->block_of[target] : x->flow->nblocks);
+  return true;
+}
+
+// Lanes by their index: one group for each target that is taken.
+const Op *sim_op_brx(Warp *w, const Op *op) {
+  const uint32_t *index = sim_r32(w, op->a);
+  uint32_t first = (uint32_t)sim_first(w->active);
+  SIM_LANES(i, w->active)
+    if (index[i] >= (uint32_t)op->more->nlist)
+      return sim_trap_at(w, op, i, "brx.idx with index %u: the table has %d targets", index[i],
+                         op->more->nlist);
+  uint32_t same = 0;
+  SIM_LANES(i, w->active) same |= (index[i] == index[first]) << i;
+  const Op *to = op + (int32_t)op->more->list[index[first]];
+  return same == w->active ? to : sim_diverge(w, same, to, op);
+}
+
+bool sim_brx(Decoder *x, const PtxInst *in) {
+  const PtxTable *table = &x->prog->module->tables[in->opnds[1].sym];
+  sim_split_guard(x);
+  uint32_t index = sim_source(x, &in->opnds[0], PTX_T_U32, 4);
+  OpMore *more = arena_new_of(x->prog->arena, OpMore);
+  more->list = arena_array(x->prog->arena, uint32_t, table->n + 1);
+  more->nlist = table->n;
+  for (int i = 0; i < table->n; i++) {
+    int t = table->targets[i];
+    more->list[i] = (uint32_t)(t < x->ptx->ninsts ? x->flow->block_of[t] : x->flow->nblocks);
+  }
+  Op *op = sim_emit(x, sim_op_brx);
+  op->a = index;
+  op->more = more;
+  return true;
+}
+
+// ---- calls ----------------------------------------------------------------------------------------
+// One argument or result: between .param variables (bytes of each lane's memory), or registers.
+typedef struct CallCopy {
+  uint32_t from, to; // offsets, in the caller's and the callee's frame in the order of the copy
+  uint32_t bytes;    // .param; 0: registers
+  uint8_t width;     // of the register
+} CallCopy;
+
+static int level_of(const Frame *f, const Func *callee) {
+  for (; f; f = f->up)
+    if (f->func == callee)
+      return f->level + 1;
+  return 0;
+}
+
+static const Frame *push(Warp *w, const Frame *up, const Op *ret, const Func *callee, int level) {
+  for (int i = 0; i < w->nframes; i++)
+    if (w->frames[i].up == up && w->frames[i].ret == ret && w->frames[i].func == callee)
+      return &w->frames[i];
+  if (w->nframes == SIM_MAX_FRAMES)
+    return NULL;
+  Frame *f = &w->frames[w->nframes++];
+  *f = (Frame){up, ret, callee, level, up->depth + 1};
+  return f;
+}
+
+static uint8_t *frame_regs(const Warp *w, const Frame *f) {
+  return w->file + f->func->frame + (size_t)f->level * f->func->frame_bytes;
+}
+
+static uint32_t frame_local(const Frame *f) { return (uint32_t)f->level * f->func->local_bytes; }
+
+static void copy_values(Warp *w, const CallCopy *c, int n, const Frame *from, const Frame *to) {
+  size_t lane_bytes = w->cta->grid->prog->local_bytes;
+  for (int k = 0; k < n; k++, c++) {
+    if (!c->bytes) {
+      sim_merge(frame_regs(w, to) + c->to, frame_regs(w, from) + c->from, c->width, w->active);
+      continue;
+    }
+    SIM_LANES(i, w->active) {
+      size_t src = i * lane_bytes + c->from + frame_local(from);
+      size_t dst = i * lane_bytes + c->to + frame_local(to);
+      memcpy(w->local + dst, w->local + src, c->bytes);
+      memcpy(w->local_shadow + dst, w->local_shadow + src, c->bytes);
+    }
+  }
+}
+
+// A callee starts with nothing written: not its registers, not its memory.
+static void clear_frame(Warp *w, const Frame *f) {
+  uint32_t *masks = (uint32_t *)(frame_regs(w, f) + f->func->init_at);
+  for (uint32_t i = 0; i < f->func->init_bytes / 4; i++)
+    masks[i] &= ~w->active;
+  size_t lane_bytes = w->cta->grid->prog->local_bytes;
+  SIM_LANES(i, w->active)
+    memset(w->local_shadow + i * lane_bytes + f->func->local + frame_local(f), 0,
+           f->func->local_bytes);
+}
+
+static const Op *op_call(Warp *w, const Op *op) {
+  Group *g = &w->groups[w->cur];
+  const Func *callee = op->more->callee;
+  int level = level_of(g->frame, callee);
+  if (level >= callee->levels)
+    return sim_trap_at(w, op, (uint32_t)sim_first(w->active),
+                       "calls of %s are nested more than %d deep", callee->ptx->name, level);
+  const Frame *f = push(w, g->frame, op + 1, callee, level);
+  if (!f)
+    return sim_trap_at(w, op, (uint32_t)sim_first(w->active),
+                       "more than %d call paths in one warp", SIM_MAX_FRAMES);
+  clear_frame(w, f);
+  copy_values(w, op->more->copies, op->more->nargs, g->frame, f);
+  g->frame = f;
+  return sim_leave(w, EV_SPLIT, w->cta->grid->prog->ops + callee->first);
+}
+
+const Op *sim_op_ret(Warp *w, const Op *op) {
+  Group *g = &w->groups[w->cur];
+  const Frame *f = g->frame;
+  if (!f->up)
+    return sim_op_exit(w, op);
+  const OpMore *call = (f->ret - 1)->more;
+  copy_values(w, call->copies + call->nargs, call->ncopies - call->nargs, f, f->up);
+  g->frame = f->up;
+  return sim_leave(w, EV_SPLIT, f->ret);
+}
+
+bool sim_ret(Decoder *x, const PtxInst *in) {
+  (void)in;
+  sim_split_guard(x);
+  sim_emit(x, sim_op_ret);
+  return true;
+}
+
+// The callee's side of a copy is a parameter variable: .reg ones have a register of that name.
+static bool add_copy(Decoder *x, const PtxInst *in, OpMore *more, const PtxOperand *o,
+                     const Func *callee, int32_t var, bool result) {
+  const PtxVar *v = &x->prog->module->vars[var];
+  CallCopy c = {0};
+  uint32_t there, here;
+  if (v->space == PTX_S_PARAM) {
+    there = x->prog->var_at[var];
+    c.bytes = (uint32_t)v->bytes;
+    if (o->kind != PTX_O_SYM)
+      return sim_unsupported(x, in, "a register passed for a .param parameter");
+    here = x->prog->var_at[o->sym];
+    if (x->prog->module->vars[o->sym].bytes != v->bytes)
+      return sim_unsupported(x, in, "a call with a parameter of another size");
+  } else {
+    int32_t reg = -1;
+    for (int i = 0; i < callee->ptx->nregs; i++)
+      if (!strcmp(callee->ptx->regs[i].name, v->name))
+        reg = i;
+    c.width = (uint8_t)sim_width(v->type);
+    here = result ? sim_dest(x, o, c.width)
+                  : c.width == 1 ? sim_pred_source(x, o) : sim_source(x, o, v->type, c.width);
+    if (reg < 0) // the callee never looks at it
+      return true;
+    more->names = more->names ? more->names : arena_array(x->prog->arena, uint32_t, 512);
+    there = (uint32_t)reg; // its place is known once the callee is decoded
+    c.bytes = 0;
+  }
+  c.from = result ? there : here;
+  c.to = result ? here : there;
+  more->copies[more->ncopies++] = c;
+  if (!result)
+    more->nargs++;
+  return true;
+}
+
+static bool add_copies(Decoder *x, const PtxInst *in, OpMore *more, const PtxOperand *list,
+                       const Func *callee, bool result) {
+  int n = result ? callee->ptx->nrets : callee->ptx->nparams;
+  const int32_t *vars = result ? callee->ptx->rets : callee->ptx->params;
+  if ((list ? list->n : 0) != n)
+    return sim_unsupported(x, in, "a call with another number of parameters than the function");
+  for (int i = 0; i < n; i++)
+    if (!add_copy(x, in, more, &list->v[i], callee, vars[i], result))
+      return false;
+  return true;
+}
+
+bool sim_call(Decoder *x, const PtxInst *in) {
+  const PtxOperand *rets = NULL, *args = NULL, *func = NULL;
+  for (int i = 0; i < in->nopnds; i++) {
+    const PtxOperand *o = &in->opnds[i];
+    if (o->kind == PTX_O_FUNC)
+      func = o;
+    else if (o->kind == PTX_O_LIST)
+      *(func ? &args : &rets) = o;
+  }
+  if (!func)
+    return sim_unsupported(x, in, "an indirect call");
+  const Func *callee = &x->prog->funcs[func->sym];
+  if (!callee->ptx) {
+    char *what = arena_printf(x->prog->arena, "a call of %s, which has no body here,",
+                              x->prog->module->funcs[func->sym].name);
+    return sim_unsupported(x, in, what);
+  }
+  sim_split_guard(x);
+  OpMore *more = arena_new_of(x->prog->arena, OpMore);
+  more->callee = callee;
+  more->copies = arena_array(x->prog->arena, CallCopy, 513);
+  if (!add_copies(x, in, more, args, callee, false) || !add_copies(x, in, more, rets, callee, true))
+    return false;
+  sim_emit(x, op_call)->more = more;
+  return true;
+}
+
+// Once every function has its registers: parameters passed in registers find their places.
+void sim_link_calls(Program *p) {
+  for (int i = 0; i < p->nops; i++) {
+    if (p->ops[i].fn != op_call)
+      continue;
+    OpMore *m = p->ops[i].more;
+    for (int k = 0; k < m->ncopies; k++) {
+      CallCopy *c = &m->copies[k];
+      if (c->bytes)
+        continue;
+      uint32_t *there = k < m->nargs ? &c->to : &c->from;
+      *there = m->callee->reg[*there];
+    }
+  }
+}
+
+// ---- exits ----------------------------------------------------------------------------------------
+const Op *sim_op_exit(Warp *w, const Op *op) {
+  w->gone |= w->active;
+  return sim_leave(w, EV_EXIT, op + 1);
+}
+
+bool sim_exit(Decoder *x, const PtxInst *in) {
+  (void)in;
+  sim_split_guard(x);
+  sim_emit(x, sim_op_exit);
+  return true;
+}
+
+static const Op *op_trap(Warp *w, const Op *op) {
+  return sim_trap_at(w, op, (uint32_t)sim_first(w->active), "trap");
+}
+
+bool sim_trap(Decoder *x, const PtxInst *in) {
+  (void)in;
+  sim_emit(x, op_trap);
+  return true;
+}
+
+static const Op *op_nop(Warp *w, const Op *op) {
+  (void)w;
+  return op + 1;
+}
+
+bool sim_nop(Decoder *x, const PtxInst *in) {
+  (void)in;
+  sim_emit(x, op_nop);
+  return true;
+}

@@ -1,0 +1,36 @@
+// Memory access of a warp: from 32 addresses to host memory, checked.
+#ifndef PTXSMITH_SIM_MEM_H
+#define PTXSMITH_SIM_MEM_H
+
+#include "sim_decode.h"
+#include "sim_ops.h"
+
+typedef enum AccessKind { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_ATOMIC = 3 } AccessKind;
+
+// Where each lane's bytes are: base + lane * stride, or at[lane].
+typedef struct Access {
+  uint8_t *base;
+  int64_t stride;
+  bool strided;
+  uint8_t *at[32];
+} Access;
+
+static inline uint8_t *access_at(const Access *s, uint32_t lane) {
+  return s->strided ? s->base + (int64_t)lane * s->stride : s->at[lane];
+}
+
+// Bounds, alignment and written-before checks for the active lanes, then the marks of writes.
+// NULL when all is well, else what the Op returns (a trap).
+const Op *sim_access(Warp *w, const Op *op, AccessKind kind, Access *out);
+
+// Fills the Op's address fields; false after a message.
+typedef struct Address {
+  uint32_t at;     // of the register, when `uniform` is false
+  uint64_t offset; // added to it, or the whole address
+  uint8_t space, width;
+  bool uniform, frame; // frame: the offset is in the lane's own memory, moves with recursion
+} Address;
+Address sim_address(Decoder *x, const PtxInst *in, const PtxOperand *o);
+void sim_set_address(Op *op, const Address *a, int bytes, int vec);
+
+#endif
