@@ -167,12 +167,13 @@ struct Warp {
   uint8_t *local, *local_shadow;
   uint32_t lbase;      // of the running frame, in per-lane memory
   WarpEvent event;
-  int cur, ngroups, turn;
+  int cur, ngroups;
+  int turn, last;      // short turns taken, and by which group
+  int64_t turn_length;
   Group groups[32];
   int index;           // in the CTA
   uint32_t lanes;      // that exist
   Frame *frames; int nframes;
-  uint64_t clock;
 };
 
 typedef struct BlockCount { uint64_t warps, threads; } BlockCount;
@@ -181,20 +182,22 @@ enum { SIM_BARRIERS = 16, SIM_MAX_WARPS = 32 };
 typedef struct Barrier {
   uint32_t count;                  // threads expected; 0: all of the CTA
   bool open;                       // a generation is under way
-  bool aligned;
-  uint8_t red;                     // 0 none, else BarRed
+  uint8_t kind;                    // of the first arrival (sim_sync.c)
   uint32_t arrived[SIM_MAX_WARPS]; // lanes
   uint32_t value[SIM_MAX_WARPS];   // red: predicate of those lanes
   const Op *op;                    // of the first arrival
 } Barrier;
 
 // What a trap says, before it becomes a message.
+enum { SIM_MAX_WAITS = 8 };
 typedef struct TrapInfo {
   bool set;
   const Op *op;
   uint64_t cta;
   uint32_t block[3], thread[3];
   char what[512];
+  struct { const Op *op; char what[160]; } waits[SIM_MAX_WAITS]; // deadlock: who waits where
+  int nwaits, more_waits;
 } TrapInfo;
 
 // Everything one host thread needs to run CTAs of a launch.
@@ -202,13 +205,15 @@ typedef struct Cta {
   struct Grid *grid;
   uint64_t index;
   uint32_t id[3];
-  Warp *warps; int nwarps, alive;
+  Warp *warps; int nwarps;
+  Frame *frames;       // SIM_MAX_FRAMES for each warp
   Memory shared;
   Barrier bar[SIM_BARRIERS];
   TrapInfo trap;
   Counters count;      // memory and guarded instructions; the rest comes from `blocks`
   BlockCount *blocks;
   uint64_t steps, told; // instructions run; of those the Grid knows
+  int64_t turn;         // length of a warp's turn
   uint64_t random;
   uint8_t *memory;     // one block for files, local and shared memory
 } Cta;
@@ -225,6 +230,8 @@ typedef struct Grid {
   _Atomic uint64_t next;      // CTA to take
   _Atomic uint64_t first_bad; // lowest CTA that trapped
   _Atomic uint64_t steps;
+  _Atomic bool stopped;       // Ctrl-C
+  _Atomic bool no_memory;
   pthread_mutex_t lock;
   TrapInfo trap;              // of first_bad
   Counters count;
@@ -243,7 +250,6 @@ typedef struct SimDevice {
   struct SimPool *pool;
   Graph *capture;
   Counters count;
-  volatile const int *stop; // set from outside (a signal): end the launch
   pthread_mutex_t wide;     // atom.b128
 } SimDevice;
 

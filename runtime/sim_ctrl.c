@@ -70,11 +70,9 @@ bool sim_brx(Decoder *x, const PtxInst *in) {
 }
 
 // ---- calls ----------------------------------------------------------------------------------------
-// One argument or result: between .param variables (bytes of each lane's memory), or registers.
+// One argument or result: the bytes of a .param variable, in every lane's own memory.
 typedef struct CallCopy {
-  uint32_t from, to; // offsets, in the caller's and the callee's frame in the order of the copy
-  uint32_t bytes;    // .param; 0: registers
-  uint8_t width;     // of the register
+  uint32_t from, to, bytes;
 } CallCopy;
 
 static int level_of(const Frame *f, const Func *callee) {
@@ -103,18 +101,13 @@ static uint32_t frame_local(const Frame *f) { return (uint32_t)f->level * f->fun
 
 static void copy_values(Warp *w, const CallCopy *c, int n, const Frame *from, const Frame *to) {
   size_t lane_bytes = w->cta->grid->prog->local_bytes;
-  for (int k = 0; k < n; k++, c++) {
-    if (!c->bytes) {
-      sim_merge(frame_regs(w, to) + c->to, frame_regs(w, from) + c->from, c->width, w->active);
-      continue;
-    }
+  for (int k = 0; k < n; k++, c++)
     SIM_LANES(i, w->active) {
       size_t src = i * lane_bytes + c->from + frame_local(from);
       size_t dst = i * lane_bytes + c->to + frame_local(to);
       memcpy(w->local + dst, w->local + src, c->bytes);
       memcpy(w->local_shadow + dst, w->local_shadow + src, c->bytes);
     }
-  }
 }
 
 // A callee starts with nothing written: not its registers, not its memory.
@@ -163,51 +156,21 @@ bool sim_ret(Decoder *x, const PtxInst *in) {
   return true;
 }
 
-// The callee's side of a copy is a parameter variable: .reg ones have a register of that name.
-static bool add_copy(Decoder *x, const PtxInst *in, OpMore *more, const PtxOperand *o,
-                     const Func *callee, int32_t var, bool result) {
-  const PtxVar *v = &x->prog->module->vars[var];
-  CallCopy c = {0};
-  uint32_t there, here;
-  if (v->space == PTX_S_PARAM) {
-    there = x->prog->var_at[var];
-    c.bytes = (uint32_t)v->bytes;
-    if (o->kind != PTX_O_SYM)
-      return sim_unsupported(x, in, "a register passed for a .param parameter");
-    here = x->prog->var_at[o->sym];
-    if (x->prog->module->vars[o->sym].bytes != v->bytes)
-      return sim_unsupported(x, in, "a call with a parameter of another size");
-  } else {
-    int32_t reg = -1;
-    for (int i = 0; i < callee->ptx->nregs; i++)
-      if (!strcmp(callee->ptx->regs[i].name, v->name))
-        reg = i;
-    c.width = (uint8_t)sim_width(v->type);
-    here = result ? sim_dest(x, o, c.width)
-                  : c.width == 1 ? sim_pred_source(x, o) : sim_source(x, o, v->type, c.width);
-    if (reg < 0) // the callee never looks at it
-      return true;
-    more->names = more->names ? more->names : arena_array(x->prog->arena, uint32_t, 512);
-    there = (uint32_t)reg; // its place is known once the callee is decoded
-    c.bytes = 0;
-  }
-  c.from = result ? there : here;
-  c.to = result ? here : there;
-  more->copies[more->ncopies++] = c;
-  if (!result)
-    more->nargs++;
-  return true;
-}
-
 static bool add_copies(Decoder *x, const PtxInst *in, OpMore *more, const PtxOperand *list,
                        const Func *callee, bool result) {
   int n = result ? callee->ptx->nrets : callee->ptx->nparams;
   const int32_t *vars = result ? callee->ptx->rets : callee->ptx->params;
+  const PtxVar *all = x->prog->module->vars;
   if ((list ? list->n : 0) != n)
     return sim_unsupported(x, in, "a call with another number of parameters than the function");
-  for (int i = 0; i < n; i++)
-    if (!add_copy(x, in, more, &list->v[i], callee, vars[i], result))
-      return false;
+  for (int i = 0; i < n; i++) {
+    const PtxOperand *o = &list->v[i];
+    if (o->kind != PTX_O_SYM || all[o->sym].bytes != all[vars[i]].bytes)
+      return sim_unsupported(x, in, "a call whose operand is no .param variable of that size");
+    uint32_t here = x->prog->var_at[o->sym], there = x->prog->var_at[vars[i]];
+    more->copies[more->ncopies++] = (CallCopy){result ? there : here, result ? here : there,
+                                               (uint32_t)all[vars[i]].bytes};
+  }
   return true;
 }
 
@@ -231,27 +194,15 @@ bool sim_call(Decoder *x, const PtxInst *in) {
   sim_split_guard(x);
   OpMore *more = arena_new_of(x->prog->arena, OpMore);
   more->callee = callee;
-  more->copies = arena_array(x->prog->arena, CallCopy, 513);
-  if (!add_copies(x, in, more, args, callee, false) || !add_copies(x, in, more, rets, callee, true))
+  more->copies =
+      arena_array(x->prog->arena, CallCopy, callee->ptx->nparams + callee->ptx->nrets + 1);
+  if (!add_copies(x, in, more, args, callee, false))
+    return false;
+  more->nargs = more->ncopies;
+  if (!add_copies(x, in, more, rets, callee, true))
     return false;
   sim_emit(x, op_call)->more = more;
   return true;
-}
-
-// Once every function has its registers: parameters passed in registers find their places.
-void sim_link_calls(Program *p) {
-  for (int i = 0; i < p->nops; i++) {
-    if (p->ops[i].fn != op_call)
-      continue;
-    OpMore *m = p->ops[i].more;
-    for (int k = 0; k < m->ncopies; k++) {
-      CallCopy *c = &m->copies[k];
-      if (c->bytes)
-        continue;
-      uint32_t *there = k < m->nargs ? &c->to : &c->from;
-      *there = m->callee->reg[*there];
-    }
-  }
 }
 
 // ---- exits ----------------------------------------------------------------------------------------

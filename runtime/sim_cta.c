@@ -1,0 +1,199 @@
+// sim_cta.c: one CTA: its warps take turns on one host thread.
+#include <stdlib.h>
+
+#include "interrupt.h"
+#include "sim_ops.h"
+#include "sim_run.h"
+
+enum { TURN = 1 << 16 }; // warp instructions
+
+// ---- memory ---------------------------------------------------------------------------------------
+static size_t up64(size_t n) { return (n + 63) & ~(size_t)63; }
+
+static void fill_consts(Warp *w) {
+  const Program *p = w->cta->grid->prog;
+  for (int i = 0; i < p->nconsts; i++) {
+    const FrameConst *k = &p->consts[i];
+    for (int level = 0; level < k->func->levels; level++) {
+      uint8_t *at = w->file + k->func->frame + (size_t)level * k->func->frame_bytes + k->at;
+      if (k->width == 1) {
+        *(uint32_t *)at = (uint32_t)k->value;
+        continue;
+      }
+      for (int lane = 0; lane < 32; lane++) {
+        if (k->width == 4)
+          ((uint32_t *)at)[lane] = (uint32_t)k->value;
+        else
+          ((uint64_t *)at)[lane] = k->value; // of 16 bytes the high half stays 0
+      }
+    }
+  }
+}
+
+static void make_warp(Cta *c, int index, uint8_t *at, size_t file, size_t local) {
+  Warp *w = &c->warps[index];
+  w->cta = c;
+  w->index = index;
+  w->blocks = c->blocks;
+  w->file = at;
+  w->local = at + file;
+  w->local_shadow = at + file + local;
+  const uint32_t *b = c->grid->launch.block;
+  uint32_t threads = b[0] * b[1] * b[2], left = threads - (uint32_t)index * 32;
+  w->lanes = left >= 32 ? SIM_FULL : (1u << left) - 1;
+  fill_consts(w);
+}
+
+Cta *sim_cta_new(Grid *g) {
+  const Program *p = g->prog;
+  const uint32_t *b = g->launch.block;
+  Cta *c = calloc(1, sizeof *c);
+  if (!c)
+    return NULL;
+  c->grid = g;
+  c->nwarps = (int)((b[0] * b[1] * b[2] + 31) / 32);
+  size_t file = up64(p->file_bytes), local = up64((size_t)p->local_bytes * 32);
+  size_t shared = up64(g->dynamic_at + g->launch.smem), one = file + 2 * local;
+  c->memory = aligned_alloc(64, one * (size_t)c->nwarps + 2 * shared + 64);
+  c->warps = calloc((size_t)c->nwarps, sizeof *c->warps);
+  c->blocks = calloc((size_t)p->nblocks + 1, sizeof *c->blocks);
+  c->frames = calloc((size_t)c->nwarps * SIM_MAX_FRAMES, sizeof *c->frames);
+  if (!c->memory || !c->warps || !c->blocks || !c->frames) {
+    sim_cta_free(c);
+    return NULL;
+  }
+  memset(c->memory, 0, one * (size_t)c->nwarps);
+  uint8_t *at = c->memory + one * (size_t)c->nwarps;
+  c->shared = (Memory){0, g->dynamic_at + g->launch.smem, at, at + shared};
+  if (!p->has_dynamic && !g->launch.smem)
+    c->shared.bytes = p->shared_bytes;
+  for (int i = 0; i < c->nwarps; i++) {
+    make_warp(c, i, c->memory + one * (size_t)i, file, local);
+    c->warps[i].frames = c->frames + (size_t)i * SIM_MAX_FRAMES;
+  }
+  c->random = g->dev->opts.seed;
+  sim_sregs_fixed(c);
+  return c;
+}
+
+void sim_cta_free(Cta *c) {
+  if (!c)
+    return;
+  free(c->memory), free(c->warps), free(c->blocks), free(c->frames);
+  free(c);
+}
+
+// ---- a new CTA ------------------------------------------------------------------------------------
+static void start_warp(Warp *w) {
+  const Program *p = w->cta->grid->prog;
+  const Func *f = p->entry;
+  w->gone = ~w->lanes;
+  w->turn = w->last = 0;
+  w->nframes = 1;
+  w->frames[0] = (Frame){.func = f};
+  w->ngroups = 1;
+  w->groups[0] = (Group){.mask = w->lanes, .pc = p->ops + f->first, .frame = &w->frames[0]};
+  memset(w->file + f->frame + f->init_at, 0, f->init_bytes);
+  if (p->local_bytes)
+    memset(w->local_shadow, 0, (size_t)p->local_bytes * 32);
+}
+
+static void start(Cta *c, uint64_t index) {
+  const uint32_t *grid = c->grid->launch.grid;
+  c->index = index;
+  c->id[0] = (uint32_t)(index % grid[0]);
+  c->id[1] = (uint32_t)(index / grid[0] % grid[1]);
+  c->id[2] = (uint32_t)(index / grid[0] / grid[1]);
+  c->trap.set = false;
+  memset(c->bar, 0, sizeof c->bar);
+  memset(c->shared.shadow, 0, c->shared.bytes);
+  sim_sregs_block(c);
+  for (int i = 0; i < c->nwarps; i++)
+    start_warp(&c->warps[i]);
+}
+
+// ---- turns ----------------------------------------------------------------------------------------
+static uint64_t next_random(Cta *c) { // xorshift64*
+  c->random ^= c->random >> 12;
+  c->random ^= c->random << 25;
+  c->random ^= c->random >> 27;
+  return c->random * UINT64_C(0x2545F4914F6CDD1D);
+}
+
+// The Grid adds up instructions of all CTAs: for the limit.
+static bool within_limits(Cta *c, Warp *w) {
+  Grid *g = c->grid;
+  uint64_t limit = g->dev->opts.step_limit;
+  if (!limit && c->steps - c->told < TURN)
+    return true;
+  uint64_t total = atomic_fetch_add(&g->steps, c->steps - c->told) + c->steps - c->told;
+  c->told = c->steps;
+  if (interrupt_pending())
+    atomic_store(&g->stopped, true);
+  if (atomic_load(&g->stopped) || atomic_load(&g->first_bad) < c->index)
+    return false;
+  if (!limit || total <= limit || !w->ngroups)
+    return true;
+  const Group *at = &w->groups[0];
+  const Op *op = at->pc;
+  while (!op->in)
+    op++;
+  sim_trap_at(w, op, (uint32_t)sim_first(at->mask), "the limit of %llu warp instructions is reached",
+              (unsigned long long)limit);
+  return false;
+}
+
+// One turn for every warp that can move; *moved tells whether any could.
+static bool round_of_turns(Cta *c, bool *moved) {
+  uint64_t seed = c->grid->dev->opts.seed;
+  int shift = seed ? (int)(next_random(c) % (uint64_t)c->nwarps) : 0;
+  *moved = false;
+  for (int i = 0; i < c->nwarps; i++) {
+    Warp *w = &c->warps[(i + shift) % c->nwarps];
+    if (!sim_warp_ready(w))
+      continue;
+    *moved = true;
+    c->turn = seed ? (int64_t)(16 + next_random(c) % 1024) : TURN;
+    sim_warp_run(w);
+    if (c->trap.set || !within_limits(c, w))
+      return false;
+  }
+  return true;
+}
+
+static bool ended(const Cta *c) {
+  for (int i = 0; i < c->nwarps; i++)
+    if (c->warps[i].ngroups)
+      return false;
+  return true;
+}
+
+bool sim_cta_run(Cta *c, uint64_t index) {
+  start(c, index);
+  for (bool moved = true; moved;)
+    if (!round_of_turns(c, &moved))
+      return false;
+  if (!ended(c))
+    sim_trap_deadlock(c);
+  return !c->trap.set;
+}
+
+void sim_cta_counters(const Cta *c, Counters *sum) {
+  const Program *p = c->grid->prog;
+  Counters n = c->count;
+  for (int b = 0; b < p->nblocks; b++) {
+    const BlockCost *cost = &p->blocks[b];
+    const BlockCount *count = &c->blocks[b];
+    n.warp_insts += count->warps * cost->counted;
+    n.thread_insts += count->threads * cost->counted;
+    n.flops += count->threads * cost->flops;
+    for (int k = 0; k < PTX_PIPE_COUNT; k++)
+      n.by_pipe[k] += count->threads * cost->by_pipe[k];
+  }
+  n.xu_ops = n.by_pipe[PTX_PIPE_XU];
+  uint64_t *to = (uint64_t *)sum;
+  const uint64_t *from = (const uint64_t *)&n;
+  for (size_t i = 0; i < sizeof n / sizeof *to; i++) // every member is a uint64_t
+    to[i] += from[i];
+}
+_Static_assert(sizeof(Counters) % sizeof(uint64_t) == 0, "Counters holds uint64_t only");

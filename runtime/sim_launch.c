@@ -1,0 +1,118 @@
+// sim_launch.c: a grid: CTAs handed to host threads in order.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "sim_ops.h"
+#include "sim_run.h"
+
+// ---- what a launch may be -------------------------------------------------------------------------
+static Status check_shape(const Launch *l, Diag *d) {
+  static const uint32_t most_block[3] = {1024, 1024, 64}, most_grid[3] = {0x7fffffff, 65535, 65535};
+  uint64_t threads = 1;
+  for (int i = 0; i < 3; i++) {
+    if (!l->block[i] || l->block[i] > most_block[i])
+      return diag_fail(d, ST_INPUT, "launch: block.%c is %u: 1 to %u", 'x' + i, l->block[i],
+                       most_block[i]);
+    if (!l->grid[i] || l->grid[i] > most_grid[i])
+      return diag_fail(d, ST_INPUT, "launch: grid.%c is %u: 1 to %u", 'x' + i, l->grid[i],
+                       most_grid[i]);
+    if (l->cluster[i] > 1)
+      return diag_fail(d, ST_INPUT, "launch: the interpreter does not execute clusters yet");
+    threads *= l->block[i];
+  }
+  return threads <= 1024 ? ST_OK
+                         : diag_fail(d, ST_INPUT, "launch: %llu threads in a block, 1024 at most",
+                                     (unsigned long long)threads);
+}
+
+static Status check_kernel(const SimDevice *dev, const SimKernel *k, const Launch *l, Diag *d) {
+  const Program *p = k->prog;
+  const PtxFunc *f = p->entry->ptx;
+  uint32_t threads = l->block[0] * l->block[1] * l->block[2];
+  if (threads > (uint32_t)k->base.info.max_threads)
+    return diag_fail(d, ST_INPUT, "launch: %u threads in a block, %s allows %d", threads, f->name,
+                     k->base.info.max_threads);
+  for (int i = 0; i < 3; i++)
+    if (f->reqntid[i] && f->reqntid[i] != l->block[i])
+      return diag_fail(d, ST_INPUT, "launch: block.%c is %u, %s requires %u", 'x' + i, l->block[i],
+                       f->name, f->reqntid[i]);
+  if (l->arg_bytes != f->param_bytes)
+    return diag_fail(d, ST_INPUT, "launch: %u bytes of arguments, %s takes %u", l->arg_bytes,
+                     f->name, f->param_bytes);
+  uint64_t shared = (uint64_t)p->dynamic_at + l->smem;
+  if (shared > dev->base.info.smem_optin)
+    return diag_fail(d, ST_INPUT, "launch: %llu bytes of shared memory in a block, %u at most",
+                     (unsigned long long)shared, dev->base.info.smem_optin);
+  return ST_OK;
+}
+
+// ---- running --------------------------------------------------------------------------------------
+static void keep_trap(Grid *g, const Cta *c) {
+  pthread_mutex_lock(&g->lock);
+  if (c->index < atomic_load(&g->first_bad)) {
+    g->trap = c->trap;
+    atomic_store(&g->first_bad, c->index);
+  }
+  pthread_mutex_unlock(&g->lock);
+}
+
+// CTAs in front of one that trapped still run, so that the message is about the first of them
+// whatever the number of threads.
+static void work(void *arg, int worker) {
+  (void)worker;
+  Grid *g = arg;
+  Cta *c = sim_cta_new(g);
+  if (!c) {
+    atomic_store(&g->no_memory, true);
+    return;
+  }
+  for (;;) {
+    uint64_t i = atomic_fetch_add(&g->next, 1);
+    if (i >= g->nctas || i > atomic_load(&g->first_bad) || atomic_load(&g->stopped))
+      break;
+    if (!sim_cta_run(c, i) && c->trap.set)
+      keep_trap(g, c);
+  }
+  if (g->counting) {
+    pthread_mutex_lock(&g->lock);
+    sim_cta_counters(c, &g->count);
+    pthread_mutex_unlock(&g->lock);
+  }
+  sim_cta_free(c);
+}
+
+static int thread_count(const SimDevice *dev, uint64_t nctas) {
+  const SimOpts *o = &dev->opts;
+  long n = o->seed ? 1 : o->threads ? o->threads : sysconf(_SC_NPROCESSORS_ONLN);
+  return n < 1 ? 1 : (uint64_t)n > nctas ? (int)nctas : (int)n;
+}
+
+static void add_counters(Counters *to, const Counters *from) {
+  uint64_t *t = (uint64_t *)to;
+  const uint64_t *f = (const uint64_t *)from;
+  for (size_t i = 0; i < sizeof *to / sizeof *t; i++)
+    t[i] += f[i];
+}
+
+Status sim_launch(SimDevice *dev, const Launch *l, Diag *d) {
+  SimKernel *k = (SimKernel *)l->kernel;
+  Status st = check_shape(l, d);
+  if (st == ST_OK)
+    st = check_kernel(dev, k, l, d);
+  if (st != ST_OK)
+    return st;
+  const Program *p = k->prog;
+  Grid g = {.dev = dev, .kernel = k, .prog = p, .launch = *l, .dynamic_at = p->dynamic_at,
+            .counting = dev->opts.counters, .first_bad = UINT64_MAX};
+  g.nctas = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+  g.params = (Memory){0, l->arg_bytes, (uint8_t *)(uintptr_t)l->args, NULL};
+  pthread_mutex_init(&g.lock, NULL);
+  sim_pool_run(dev->pool, thread_count(dev, g.nctas), work, &g);
+  pthread_mutex_destroy(&g.lock);
+  add_counters(&dev->count, &g.count);
+  if (atomic_load(&g.no_memory))
+    return diag_fail(d, ST_DEVICE, "sim: out of host memory for a block's registers");
+  if (atomic_load(&g.stopped))
+    return ST_INTERRUPTED;
+  return g.trap.set ? sim_trap_report(&g, &g.trap, d) : ST_OK;
+}

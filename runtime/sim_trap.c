@@ -1,0 +1,87 @@
+// sim_trap.c: what went wrong, said with its place.
+#include <stdio.h>
+
+#include "sim_ops.h"
+#include "sim_run.h"
+
+static void thread_of(const Cta *c, uint32_t linear, uint32_t out[3]) {
+  const uint32_t *block = c->grid->launch.block;
+  out[0] = linear % block[0];
+  out[1] = linear / block[0] % block[1];
+  out[2] = linear / block[0] / block[1];
+}
+
+const Op *sim_trap_at(Warp *w, const Op *op, uint32_t lane, const char *fmt, ...) {
+  TrapInfo *t = &w->cta->trap;
+  t->set = true;
+  t->op = op;
+  t->cta = w->cta->index;
+  memcpy(t->block, w->cta->id, sizeof t->block);
+  thread_of(w->cta, (uint32_t)w->index * 32 + lane, t->thread);
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(t->what, sizeof t->what, fmt, ap);
+  va_end(ap);
+  return sim_leave(w, EV_TRAP, op);
+}
+
+// ---- deadlock -------------------------------------------------------------------------------------
+static void describe_wait(const Cta *c, const Warp *w, const Group *g, char *out, size_t n) {
+  uint32_t missing;
+  switch (g->state) {
+  case GROUP_BARRIER: {
+    const Barrier *b = &c->bar[g->bar];
+    snprintf(out, n, "warp %d, lanes %08x: at barrier %d, where %u of %u threads have arrived",
+             w->index, g->mask, g->bar, sim_barrier_arrived(c, b), sim_barrier_expected(c, b));
+    break;
+  }
+  default:
+    missing = g->need & ~g->mask;
+    snprintf(out, n, "warp %d, lanes %08x: for lanes %08x of their warp to come here", w->index,
+             g->mask, missing);
+  }
+}
+
+// The instruction a waiting group stands at; behind a barrier it has arrived already.
+static const Op *waiting_op(const Group *g) { return g->state == GROUP_BARRIER ? g->pc - 1 : g->pc; }
+
+void sim_trap_deadlock(Cta *c) {
+  TrapInfo *t = &c->trap;
+  bool first = true;
+  for (int i = 0; i < c->nwarps; i++) {
+    Warp *w = &c->warps[i];
+    for (int k = 0; k < w->ngroups; k++) {
+      const Group *g = &w->groups[k];
+      if (first)
+        sim_trap_at(w, waiting_op(g), (uint32_t)sim_first(g->mask),
+                    "deadlock: no thread of the block can go on");
+      first = false;
+      if (t->nwaits < SIM_MAX_WAITS) {
+        t->waits[t->nwaits].op = waiting_op(g);
+        describe_wait(c, w, g, t->waits[t->nwaits++].what, sizeof t->waits[0].what);
+      } else {
+        t->more_waits++;
+      }
+    }
+  }
+}
+
+// ---- as messages ----------------------------------------------------------------------------------
+static Place place(const Program *p, const PtxInst *in) {
+  return (Place){p->module->src, in->line, in->col, 0, linemap_at(p->map, in->line)};
+}
+
+Status sim_trap_report(const Grid *g, const TrapInfo *t, Diag *d) {
+  const Program *p = g->prog;
+  const PtxInst *in = t->op->in;
+  Arena *a = arena_new();
+  const char *text = ptx_print_inst(a, p->module, t->op->func->ptx, in);
+  diag_error(d, place(p, in), "%s: %s in block (%u,%u,%u) thread (%u,%u,%u)", t->what, text,
+             t->block[0], t->block[1], t->block[2], t->thread[0], t->thread[1], t->thread[2]);
+  for (int i = 0; i < t->nwaits; i++)
+    diag_add(d, SEV_NOTE, place(p, t->waits[i].op->in), "%s", t->waits[i].what);
+  if (t->more_waits)
+    diag_add(d, SEV_NOTE, NOWHERE, "and %d more wait", t->more_waits);
+  arena_free(a);
+  return ST_FAILED;
+}
