@@ -60,7 +60,7 @@
   /* integer arithmetic */                                                                         \
   F("add", ".sat T.s32", "d:T a:T b:T", 10, 10, ALU, "-", alu)                                      \
   F("add", "T" INT, "d:T a:T b:T", 10, 10, ALU, "-", alu)                                           \
-  F("add", "T(.u16x2|.s16x2)", "d:T a:T b:T", 80, 90, ALU, "-", LATER)                              \
+  F("add", "T(.u16x2|.s16x2)", "d:T a:T b:T", 80, 90, ALU, "-", alu)                                \
   F("add", ".cc T(.u32|.s32|.u64|.s64)", "d:T a:T b:T", 12, 10, ALU, "-", carry)                    \
   F("addc", "{.cc} T(.u32|.s32|.u64|.s64)", "d:T a:T b:T", 12, 10, ALU, "-", carry)                 \
   F("sub", ".sat T.s32", "d:T a:T b:T", 10, 10, ALU, "-", alu)                                      \
@@ -81,9 +81,11 @@
   F("rem", "T" INT, "d:T a:T b:T", 10, 10, ALU, "-", alu)                                           \
   F("abs", "T(.s16|.s32|.s64)", "d:T a:T", 10, 10, ALU, "-", alu)                                   \
   F("neg", "T(.s16|.s32|.s64)", "d:T a:T", 10, 10, ALU, "-", alu)                                   \
-  F("min", "{.relu} T(.s32|.s16x2)", "d:T a:T b:T", 80, 90, ALU, "-", LATER)                        \
+  F("min", ".relu T(.s32|.s16x2)", "d:T a:T b:T", 80, 90, ALU, "-", alu)                            \
+  F("min", "T(.u16x2|.s16x2)", "d:T a:T b:T", 80, 90, ALU, "-", alu)                                \
   F("min", "T" INT, "d:T a:T b:T", 10, 10, ALU, "-", alu)                                           \
-  F("max", "{.relu} T(.s32|.s16x2)", "d:T a:T b:T", 80, 90, ALU, "-", LATER)                        \
+  F("max", ".relu T(.s32|.s16x2)", "d:T a:T b:T", 80, 90, ALU, "-", alu)                            \
+  F("max", "T(.u16x2|.s16x2)", "d:T a:T b:T", 80, 90, ALU, "-", alu)                                \
   F("max", "T" INT, "d:T a:T b:T", 10, 10, ALU, "-", alu)                                           \
   F("popc", "T(.b32|.b64)", "d:u32 a:T", 20, 20, ALU, "-", alu)                                     \
   F("clz", "T(.b32|.b64)", "d:u32 a:T", 20, 20, ALU, "-", alu)                                      \
@@ -95,8 +97,7 @@
   F("bmsk", "(.clamp|.wrap) .b32", "d:b32 a:u32 b:u32", 76, 70, ALU, "-", alu)                      \
   F("szext", "(.clamp|.wrap) T(.u32|.s32)", "d:T a:T b:u32", 76, 70, ALU, "-", alu)                 \
   F("dp4a", "T(.u32|.s32) U(.u32|.s32)", "d:b32 a:b32 b:b32 c:b32", 50, 61, FMA, "-", alu)          \
-  F("dp2a", "(.lo|.hi) T(.u32|.s32) U(.u32|.s32)", "d:b32 a:b32 b:b32 c:b32", 50, 61, FMA, "-",     \
-    LATER)                                                                                         \
+  F("dp2a", "(.lo|.hi) T(.u32|.s32) U(.u32|.s32)", "d:b32 a:b32 b:b32 c:b32", 50, 61, FMA, "-", alu)\
   /* floating point */                                                                             \
   F("add", "{" RND "}{.ftz}{.sat} T.f32", "d:T a:T b:T", 10, 10, FMA, "-", alu)                     \
   F("add", "{" RND "} T.f64", "d:T a:T b:T", 10, 13, FP64, "-", alu)                                \

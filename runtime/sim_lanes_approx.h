@@ -49,7 +49,9 @@ INLINE double sin_turn(double t) {
   double a = t < 0 ? -t : t;
   a = a > 0.25 ? 0.5 - a : a;
   double w = a * 0x1.921fb54442d18p2, q = w * w;
-  double p = -1.0 / 39916800;
+  double p = -1.0 / 1307674368000;
+  p = p * q + 1.0 / 6227020800;
+  p = p * q - 1.0 / 39916800;
   p = p * q + 1.0 / 362880;
   p = p * q - 1.0 / 5040;
   p = p * q + 1.0 / 120;
@@ -77,13 +79,13 @@ INLINE float cos_f32(float x) {
 
 // tanh x = 1 - 2 / (1 + e^2x); near zero by its series, where the difference would cancel.
 INLINE float tanh_f32(float x) {
-  float a = x < 0 ? -x : x;
+  float a = f32_of(f32_bits(x) & 0x7FFFFFFFu);
   double e = (double)ex2_f32((a > 20.0f ? 20.0f : a) * 0x1.715476p1f);
   double far = 1.0 - 2.0 / (1.0 + e);
   double v = a, q = v * v;
   double near = v * (1.0 + q * (-1.0 / 3 + q * (2.0 / 15 - q * (17.0 / 315))));
   float r = (float)(a < 0.3f ? near : far);
-  r = x < 0 || f32_bits(x) >> 31 ? -r : r;
+  r = f32_bits(x) >> 31 ? -r : r;
   return x != x ? x : r;
 }
 

@@ -102,6 +102,28 @@ OP3("dp4a.u32.s32", dp4a_us, b32, b32, b32, b32, b32, DP4A(uint8_t, int8_t))
 OP3("dp4a.s32.u32", dp4a_su, b32, b32, b32, b32, b32, DP4A(int8_t, uint8_t))
 OP3("dp4a.s32.s32", dp4a_ss, b32, b32, b32, b32, b32, DP4A(int8_t, int8_t))
 
+// Two bytes of b (its low or high half) with the two halves of a.
+#define DP2A(half, shift, a, b, TA, TB)                                                            \
+  OP3("dp2a." #half "." #a "." #b, dp2a_##half##_##a##b, b32, b32, b32, b32, b32, z + (uint32_t)((int32_t)(TA)x * (TB)(y >> (shift)) + (int32_t)(TA)(x >> 16) * (TB)(y >> ((shift) + 8))))
+#define DP2AS(half, shift)                                                                         \
+  DP2A(half, shift, u32, u32, uint16_t, uint8_t) DP2A(half, shift, u32, s32, uint16_t, int8_t)     \
+  DP2A(half, shift, s32, u32, int16_t, uint8_t) DP2A(half, shift, s32, s32, int16_t, int8_t)
+DP2AS(lo, 0) DP2AS(hi, 16)
+
+// Both halves at once.
+#define HALVES2(lo, hi) ((uint32_t)(hi) << 16 | ((uint32_t)(lo) & 0xFFFFu))
+#define PICK(op, T, x, y) ((T)(x) op (T)(y) ? (T)(x) : (T)(y))
+#define RELU(v) ((v) < 0 ? 0 : (v))
+#define PICK2(key, id, op, T) OP2(key, id, b32, b32, b32, b32, HALVES2(PICK(op, T, x, y), PICK(op, T, x >> 16, y >> 16)))
+OP2("add.u16x2", add_u16x2, b32, b32, b32, b32, HALVES2(x + y, (x >> 16) + (y >> 16)))
+OP2("add.s16x2", add_s16x2, b32, b32, b32, b32, HALVES2(x + y, (x >> 16) + (y >> 16)))
+PICK2("min.u16x2", min_u16x2, <, uint16_t) PICK2("max.u16x2", max_u16x2, >, uint16_t)
+PICK2("min.s16x2", min_s16x2, <, int16_t) PICK2("max.s16x2", max_s16x2, >, int16_t)
+OP2("min.relu.s16x2", min_relu_s16x2, b32, b32, b32, b32, HALVES2(RELU(PICK(<, int16_t, x, y)), RELU(PICK(<, int16_t, x >> 16, y >> 16))))
+OP2("max.relu.s16x2", max_relu_s16x2, b32, b32, b32, b32, HALVES2(RELU(PICK(>, int16_t, x, y)), RELU(PICK(>, int16_t, x >> 16, y >> 16))))
+I2("min.relu", min_relu, s32, RELU(PICK(<, int32_t, x, y)))
+I2("max.relu", max_relu, s32, RELU(PICK(>, int32_t, x, y)))
+
 // Conversions of integers whose registers are exactly as wide as the types (others: sim_lanes_cvt.h).
 #define WIDTHS(DT, AT) OP1("cvt." #DT "." #AT, cvt_##DT##_##AT, AT, DT, AT, x)
 WIDTHS(u64, u32) WIDTHS(s64, s32) WIDTHS(u64, s32) WIDTHS(s64, u32)
@@ -134,4 +156,10 @@ CARRY("madc.hi", madc_hi, s64, 1, ((W)x * (W)y) >> BITS)
 #undef BTS
 #undef ANY
 #undef WIDTHS
+#undef DP2A
+#undef DP2AS
+#undef HALVES2
+#undef PICK
+#undef PICK2
+#undef RELU
 #undef MOV

@@ -18,26 +18,26 @@
   ".reg .pred %p<6>;\n.reg .b16 %h<6>;\n.reg .b32 %r<6>;\n.reg .b64 %d<6>;\n.reg .b128 %q<6>;\n"
 #define LANES_TAIL "ret;\n}\n"
 
-typedef struct Operand {
+typedef union Operand {
   uint64_t u[32] __attribute__((aligned(64)));
+  uint32_t w[64];
 } Operand;
 
 static inline void lane_put(Operand *o, uint8_t width, int lane, uint64_t v) {
   if (width == 8) o->u[lane] = v;
-  else if (width == 1) ((uint32_t *)o->u)[0] = (((uint32_t *)o->u)[0] & ~(1u << lane)) |
-                                               (uint32_t)(v & 1) << lane;
-  else ((uint32_t *)o->u)[lane] = (uint32_t)v;
+  else if (width == 1) o->w[0] = (o->w[0] & ~(1u << lane)) | (uint32_t)(v & 1) << lane;
+  else o->w[lane] = (uint32_t)v;
 }
 static inline uint64_t lane_get(const Operand *o, uint8_t width, int lane) {
   if (width == 8) return o->u[lane];
-  if (width == 1) return ((const uint32_t *)o->u)[0] >> lane & 1;
-  return ((const uint32_t *)o->u)[lane];
+  if (width == 1) return o->w[0] >> lane & 1;
+  return o->w[lane];
 }
 
 // The first instruction of a body made of `inst`, or NULL with messages on stderr.
 static inline const PtxInst *lanes_parse(Arena *a, const char *body, const PtxFunc **f) {
   Diag *d = diag_new();
-  char *text = arena_printf(a, LANES_HEAD "%s" LANES_TAIL, body);
+  char *text = arena_printf(a, "%s%s%s", LANES_HEAD, body, LANES_TAIL);
   const PtxModule *m = ptx_parse(a, source_new(a, "lanes", text, strlen(text)), NULL, d);
   if (!m) fprintf(stderr, "%s", diag_text(d));
   diag_free(d);

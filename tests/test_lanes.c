@@ -159,6 +159,12 @@ static void bits(void **state) {
       {"prmt.b32.rc16" R3, {0x33221100, 0x77665544, 5}, 0x33223322},
       {"dp4a.s32.u32" R3, {0xFF, 0xFF, 0}, (uint32_t)-255},
       {"dp4a.u32.u32" R3, {0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF}, 260099},
+      {"dp2a.hi.s32.u32" R3, {0xFFFF0002, 0xFF030000, 1}, (uint32_t)(6 - 255 + 1)},
+      {"min.s16x2" R2, {0x80000001, 0x00018000}, 0x80008000},
+      {"max.relu.s16x2" R2, {0x80000001, 0xFFFF8000}, 0x00000001},
+      {"add.u16x2" R2, {0x0001FFFF, 0x00010001}, 0x00020000}, // no carry between the halves
+      {"min.s32" R2, {I_MIN, 1}, I_MIN},
+      {"min.relu.s32" R2, {I_MIN, 1}, 0},
       {"cnot.b32" R1, {0}, 1},
       {"cnot.b16" H1, {7}, 0},
       {"not.b16" H1, {0}, 0xFFFF},
@@ -458,9 +464,9 @@ static void second_destination(void **state) {
   LaneOp op;
   assert_true(lane_isa("baseline")->find(in, &op));
   Operand src[4] = {0}, d;
-  ((uint32_t *)src[0].u)[1] = F_NAN; // lane 1 compares false, so its opposite is true
-  ((uint32_t *)src[1].u)[2] = F1;    // lane 2 compares true
-  ((uint32_t *)src[2].u)[0] = 0x0000FFFF;
+  src[0].w[1] = F_NAN; // lane 1 compares false, so its opposite is true
+  src[1].w[2] = F1;    // lane 2 compares true
+  src[2].w[0] = 0x0000FFFF;
   lanes_call(&op, &d, src, op.imm);
   assert_int_equal((uint32_t)d.u[0], 0x4);
   lanes_call(&op, &d, src, op.imm | LANE_SECOND);
@@ -469,7 +475,7 @@ static void second_destination(void **state) {
   in = lanes_parse(a, "setp.lt.f16x2 %p1|%p2,%r1,%r2;\n", NULL);
   assert_true(lane_isa("baseline")->find(in, &op));
   memset(src, 0, sizeof src);
-  ((uint32_t *)src[1].u)[3] = 0x3C000000; // the high half alone
+  src[1].w[3] = 0x3C000000; // the high half alone
   lanes_call(&op, &d, src, op.imm);
   assert_int_equal((uint32_t)d.u[0], 0);
   lanes_call(&op, &d, src, op.imm | LANE_SECOND);
