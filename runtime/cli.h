@@ -44,6 +44,7 @@ enum { // the same as bits, for the table of options
   IN_DEVICE = IN_RUN | IN_PLAN | IN_INFO,
   IN_EXPAND = IN_GEN | IN_DUMP | IN_VERIFY | IN_BENCH,
   IN_ALL = (1 << CLI_VERB_COUNT) - 1,
+  IN_UNITS = IN_CHECK | IN_SWEEP | IN_CAMPAIGN | IN_WORKER, // ask interrupt_pending() in between
   IN_REPORT = IN_ALL & ~(IN_GEN | IN_HELP),
 };
 
@@ -68,7 +69,7 @@ enum { // the same as bits, for the table of options
   X(STATS, "stats", 0, FLAG, "", IN_DUMP, "instruction mix, registers, hot loop")                  \
   X(SASS, "sass", 0, FLAG, "", IN_DUMP, "machine code, by ptxas and a disassembler on the PATH")   \
   X(DIFF, "diff", 0, TEXT, "'[TEMPLATE|FILE.ptx] [name=value ...]'", IN_DUMP,                      \
-    "what another variant has otherwise; its parameters start from this one's")                    \
+    "where another variant differs; parameters not given stay")                    \
   X(SAMPLES, "samples", 0, COUNT, "N", IN_BENCH | IN_SWEEP | IN_CAMPAIGN | IN_WORKER,              \
     "timed launches; by default as many as fit 200 ms")                                            \
   X(HOT, "hot", 0, FLAG, "", IN_BENCH | IN_SWEEP | IN_WORKER,                                      \

@@ -6,6 +6,9 @@
 #include <stdbool.h>
 
 void interrupt_install(void);
+// For work that is one unit: Ctrl-C says so and ends the program with 130.  Nothing is left half
+// written, since files get their names only when they are whole.
+void interrupt_exit(void);
 bool interrupt_pending(void);
 
 #endif

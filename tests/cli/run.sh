@@ -27,7 +27,7 @@ count=0 bad=0 title='' number=0 ran=0 want=0 code=0 err_at=0 out_at=0 file=''
 fail() {
   bad=$((bad + 1))
   printf '%s:%s: %s\n  %s\n' "$cases" "$number" "$title" "$1"
-  if [ $ran = 1 ]; then
+  if [ $ran = 1 ] && [ $bad -le 5 ]; then
     printf '  it exited %s and said:\n' "$code"
     sed 's/^/    out: /' <"$top/out" | head -n 12
     sed 's/^/    err: /' <"$top/err" | head -n 12
@@ -56,7 +56,8 @@ while IFS= read -r line || [ -n "$line" ]; do
       *) file='' ;;
     esac
   fi
-  word=${line%% *} rest=${line#* }
+  word=${line%% *} rest=${line#"$word"}
+  rest=${rest# }
   case $word in
     '' | '#'*) ;;
     '==') end_run; title=$rest; count=$((count + 1)); dir=$top/$count; mkdir "$dir" ;;
