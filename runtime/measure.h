@@ -9,6 +9,10 @@
 typedef struct MeasureOpts {
   VerifyOpts verify; // its plan and build options are those of the timed launches too
   TimeOpts time;
+  // Told as each stage begins ("verify", "build", "time" ...), so that a death can be placed.  May
+  // be NULL.
+  void (*stage)(void *ctx, const char *name);
+  void *ctx;
 } MeasureOpts;
 
 typedef struct Measurement {
@@ -30,5 +34,7 @@ typedef struct Measurement {
 Status measure_variant(Session *s, Device *dev, const char *template_name, const Params *given,
                        const Problem *p, const MeasureOpts *opts, Measurement *out, Arena *a,
                        Diag *d);
+// The first gate that failed and its worst error, as one phrase.
+const char *measure_failure(const Measurement *m, Arena *a);
 
 #endif
