@@ -156,6 +156,7 @@ typedef struct PtxVar { // global, const, shared, local, or a parameter
   const char *ptr_space; // `.ptr .global .align 16`: "global" and 16; NULL and 0 when not given
   bool is_ptr;
   uint32_t ptr_align;
+  const char *attribute; // ".attribute(.managed)" or NULL
   int32_t func;    // owner, -1 for module scope
   const uint8_t *init; // bytes, or NULL
   PtxReloc *relocs; int nrelocs;
@@ -256,7 +257,7 @@ typedef struct PtxBlock {
   int *succ; int nsucc;
   int *pred; int npred;
   int ipdom;        // immediate post-dominator's block, -1: the exit
-  int order;        // reverse post-order number
+  int order;        // reverse post-order number, -1: unreachable
   int loop;         // header block of the innermost loop, -1
   int depth;        // loop depth
 } PtxBlock;
@@ -267,6 +268,13 @@ typedef struct PtxFlow {
 } PtxFlow;
 
 PtxFlow *ptx_flow(Arena *a, const PtxModule *m, const PtxFunc *f);
+
+typedef enum PtxExit { PTX_FALLS, PTX_JUMPS, PTX_LEAVES } PtxExit;
+PtxExit ptx_inst_exit(const PtxInst *in); // what it does when its guard lets it
+
+// Calls `visit` for every register the instruction reads or writes, its guard included.
+typedef void PtxRegVisit(void *ctx, int32_t reg, bool reads, bool writes);
+void ptx_inst_regs(const PtxInst *in, PtxRegVisit *visit, void *ctx);
 
 // ---- statistics ---------------------------------------------------------------------------------
 typedef struct PtxStats {

@@ -272,7 +272,27 @@ static void compile_all(void) {
   }
 }
 
-static void ready(void) { pthread_once(&once, compile_all); }
+static const struct {
+  const char *stem, *mod;
+  int ptx, sm;
+} minima[] = {
+#define M(stem, mod, ptx, sm) {stem, mod, ptx, sm},
+    PTX_MOD_MINIMA(M)
+#undef M
+};
+enum { NMINIMA = sizeof minima / sizeof *minima };
+
+static void mark_minima(void) {
+  for (int i = 0; i < NMINIMA; i++)
+    mod_infos[mod_intern(minima[i].mod, strlen(minima[i].mod))].late = true;
+}
+
+static void compile_table(void) {
+  compile_all();
+  mark_minima();
+}
+
+static void ready(void) { pthread_once(&once, compile_table); }
 
 // ---- looking up ---------------------------------------------------------------------------------
 PtxMod ptx_mod_find(const char *text, size_t len) {
@@ -394,9 +414,9 @@ static bool value_fits(const PtxSpec *s, const PtxInst *in, const PtxOperand *o)
   case PTX_O_REG:
     if (s->imm_only || (o->negate && !s->negatable)) return false;
     return scalar_fits(s, in) && (pred == (o->type == PTX_T_PRED) || o->type == PTX_T_NONE);
-  case PTX_O_INT: return !s->dest && !s->reg_only && (!pred || s->special) && scalar_fits(s, in);
+  case PTX_O_INT: return !s->dest && !s->reg_only && scalar_fits(s, in);
   case PTX_O_FLOAT: return !s->dest && !s->reg_only && !s->imm_only && !pred && scalar_fits(s, in);
-  case PTX_O_SREG: return !s->dest && !s->imm_only && scalar_fits(s, in);
+  case PTX_O_SREG: return s->special && !s->dest;
   case PTX_O_SYM: case PTX_O_FUNC: return s->special && !s->dest && !pred;
   case PTX_O_VEC: return vector_fits(s, in) && !s->imm_only;
   case PTX_O_PAIR: return s->pair;
@@ -467,26 +487,20 @@ char *ptx_form_text(Arena *a, int form) {
   return text;
 }
 
-static const struct {
-  const char *stem, *mod;
-  int ptx, sm;
-} minima[] = {
-#define M(stem, mod, ptx, sm) {stem, mod, ptx, sm},
-    PTX_MOD_MINIMA(M)
-#undef M
-};
-
 static bool later_target(int sm, int than) { return (sm & 0xfff) > (than & 0xfff); }
 
 void ptx_inst_minimum(const PtxInst *in, int *ptx, int *sm) {
   const PtxForm *f = ptx_inst_form(in);
   *ptx = f->ptx;
   *sm = f->sm;
-  for (size_t i = 0; i < sizeof minima / sizeof *minima; i++) {
-    if (*minima[i].stem != '*' && strcmp(minima[i].stem, f->stem)) continue;
-    if (!ptx_inst_has(in, minima[i].mod)) continue;
-    if (minima[i].ptx > *ptx) *ptx = minima[i].ptx;
-    if (later_target(minima[i].sm, *sm)) *sm = minima[i].sm;
+  for (int k = 0; k < in->nmods; k++) {
+    const PtxModInfo *mod = &mod_infos[in->mods[k]];
+    for (int i = 0; mod->late && i < NMINIMA; i++) {
+      if (strcmp(minima[i].mod, mod->text)) continue;
+      if (*minima[i].stem != '*' && strcmp(minima[i].stem, f->stem)) continue;
+      if (minima[i].ptx > *ptx) *ptx = minima[i].ptx;
+      if (later_target(minima[i].sm, *sm)) *sm = minima[i].sm;
+    }
   }
 }
 

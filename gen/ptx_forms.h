@@ -47,6 +47,7 @@ typedef struct PtxModInfo {
   uint8_t vec;      // v2 v4 v8: 2 4 8; else 0
   uint8_t x;        // x1 x2 x4: 1 2 4; else 0
   uint16_t shape_n; // m64nNkK: N, else 0
+  bool late;        // PTX_MOD_MINIMA speaks of it
 } PtxModInfo;
 const PtxModInfo *ptx_mod_info(PtxMod m);
 

@@ -21,8 +21,8 @@
 //                     #  scalar or vector, by .x1 .x2 .x4 (matrix loads)       ?  may be left out
 //                     |  may be followed by |second destination of type pred   !  may be negated
 //                     _  the sink _ is allowed   ~  a vector of one may stand without its braces
-//                     @  T: also a {vector} that makes up one T, a symbol's address;  b64 (wgmma):
-//                        a descriptor, or a {vector} of four b32;  pred: also 0 or 1
+//                     @  T: also a {vector} that makes up one T, a symbol's address or a special
+//                        register;  b64 (wgmma): a descriptor, or a {vector} of four b32
 //              L = a label, FN = call syntax, TMAP = [map, {coordinates}], SYM = a branch table
 // ptx, sm    the least PTX ISA version (major*10+minor) and target; sm 900+'a' marks the
 //            architecture-specific targets: A90 = sm_90a and others of the `a` family that have it
@@ -206,13 +206,13 @@
   F("cvt", ".rn.satfinite{.relu} T(.e4m3x2|.e5m2x2) U.f16x2", "d:b16 a:b32", 78, 89, CVT, "-", cvt) \
   F("cvt", ".rn{.relu} T.f16x2 U(.e4m3x2|.e5m2x2)", "d:b32 a:b16", 78, 89, CVT, "-", cvt)           \
   F("cvt", "(.rn|.rni|.rz|.rzi|.rm|.rmi|.rp|.rpi){.ftz}{.sat} T.bf16 "                              \
-    "U(.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f16|.f64|.bf16)", "d:>T a:>U", 78, 90, CVT, "-", cvt) \
+    "U(.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f16|.f64|.bf16)", "d:>T a:>U@", 78, 90, CVT, "-", cvt) \
   F("cvt", "{(.rn|.rni|.rz|.rzi|.rm|.rmi|.rp|.rpi)}{.ftz}{.sat} "                                   \
-    "T(.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f16|.f64) U.bf16", "d:>T a:>U", 78, 90, CVT, "-", cvt)\
-  F("cvt", "{.ftz} T.f32 U.bf16", "d:>T a:>U", 71, 80, CVT, "-", cvt)                               \
+    "T(.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f16|.f64) U.bf16", "d:>T a:>U@", 78, 90, CVT, "-", cvt)\
+  F("cvt", "{.ftz} T.f32 U.bf16", "d:>T a:>U@", 71, 80, CVT, "-", cvt)                               \
   F("cvt", "{(.rn|.rni|.rz|.rzi|.rm|.rmi|.rp|.rpi)}{.ftz}{.sat} "                                   \
     "T(.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f16|.f32|.f64) "                                      \
-    "U(.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f16|.f32|.f64)", "d:>T a:>U", 10, 10, CVT, "-", cvt)  \
+    "U(.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f16|.f32|.f64)", "d:>T a:>U@", 10, 10, CVT, "-", cvt)  \
   F("cvta", "{.to}" SPACE "T(.u32|.u64)", "d:T a:T@", 20, 20, ALU, "-", cvta)                       \
   F("isspacep", SPACE, "d:pred a:u64", 20, 20, ALU, "-", isspacep)                                  \
   F("mapa", "{(.shared::cluster)} T(.u32|.u64)", "d:T a:T@ b:u32", 78, 90, ALU, "-", LATER)         \
@@ -395,15 +395,15 @@
   F("wgmma", ".commit_group.sync.aligned", "", 80, A90, TENSOR, "AS", LATER)                        \
   F("wgmma", ".wait_group.sync.aligned", "i:u32", 80, A90, TENSOR, "BS", LATER)                     \
   F("wgmma", ".mma_async.sync.aligned .m64nNk16 T(.f32|.f16) U.f16 V.f16",                          \
-    "D:T{n} A:b64@ b:b64 p:pred!@ i:s32 i:s32 i:u32 i:u32?", 80, A90, TENSOR, "RAS", LATER)          \
+    "D:T{n} A:b64@ b:b64 p:pred! i:s32 i:s32 i:u32 i:u32?", 80, A90, TENSOR, "RAS", LATER)          \
   F("wgmma", ".mma_async.sync.aligned .m64nNk16 T.f32 U.bf16 V.bf16",                               \
-    "D:T{n} A:b64@ b:b64 p:pred!@ i:s32 i:s32 i:u32 i:u32?", 80, A90, TENSOR, "RAS", LATER)          \
+    "D:T{n} A:b64@ b:b64 p:pred! i:s32 i:s32 i:u32 i:u32?", 80, A90, TENSOR, "RAS", LATER)          \
   F("wgmma", ".mma_async.sync.aligned .m64nNk8 T.f32 U.tf32 V.tf32",                                \
-    "D:T{n} A:b64@ b:b64 p:pred!@ i:s32 i:s32", 80, A90, TENSOR, "RAS", LATER)                       \
+    "D:T{n} A:b64@ b:b64 p:pred! i:s32 i:s32", 80, A90, TENSOR, "RAS", LATER)                       \
   F("wgmma", ".mma_async.sync.aligned .m64nNk32 T(.f32|.f16) U" FP8 "V" FP8,                        \
-    "D:T{n} A:b64@ b:b64 p:pred!@ i:s32 i:s32", 80, A90, TENSOR, "RAS", LATER)                       \
+    "D:T{n} A:b64@ b:b64 p:pred! i:s32 i:s32", 80, A90, TENSOR, "RAS", LATER)                       \
   F("wgmma", ".mma_async.sync.aligned .m64nNk32{.satfinite} T.s32 U(.s8|.u8) V(.s8|.u8)",           \
-    "D:T{n} A:b64@ b:b64 p:pred!@", 80, A90, TENSOR, "RAS", LATER)
+    "D:T{n} A:b64@ b:b64 p:pred!", 80, A90, TENSOR, "RAS", LATER)
 
 // PTX_SM_ARCH is or'ed into `sm` where only the `a` (or `f`) targets of that chip have the form;
 // PTX_SM_ARCH_UP where those of that chip and of every later one have it.

@@ -95,14 +95,16 @@ static bool parse_ptr(Parser *p, PtxVar *v) {
   return true;
 }
 
-// .attribute(.managed) is read and dropped: the interpreter has one memory.
-static bool parse_attribute(Parser *p) {
+// .attribute(.managed): kept as text.
+static bool parse_attribute(Parser *p, PtxVar *v) {
+  const char *from = p->tok.text - 1;
   parse_next(p);
   while (!parse_is(p, ')')) {
     if (p->tok.kind == TK_END || parse_is(p, ';'))
       return parse_error(p, &p->tok, "\")\" is expected behind the attribute");
     parse_next(p);
   }
+  v->attribute = arena_strndup(p->arena, from, (size_t)(p->tok.text + 1 - from));
   parse_next(p);
   return true;
 }
@@ -120,7 +122,7 @@ bool parse_var_head(Parser *p, PtxVar *v, Token *name) {
     } else if (token_is(&t, "ptr")) {
       if (!parse_ptr(p, v)) return false;
     } else if (token_is(&t, "attribute")) {
-      if (!parse_attribute(p)) return false;
+      if (!parse_attribute(p, v)) return false;
     } else if (token_is(&t, "v2") || token_is(&t, "v4")) {
       v->vec = (uint8_t)(t.text[1] - '0');
       parse_next(p);

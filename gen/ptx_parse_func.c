@@ -44,7 +44,7 @@ static bool parse_counts(Parser *p, uint32_t *v, int most) {
     Token t = p->tok;
     int64_t n;
     if (!parse_const(p, &n)) return false;
-    if (i == most || n < 0 || n > UINT32_MAX)
+    if (i == most || n < 1 || n > UINT32_MAX)
       return parse_error(p, &t, i == most ? "at most %d number%s here" : "a count is expected here",
                          most, most == 1 ? "" : "s");
     v[i] = (uint32_t)n;
