@@ -1,0 +1,353 @@
+// The fake driver: device memory is host memory, kernels do nothing.
+#include "fake_cuda.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+static FakeCuda fake;
+static _Thread_local int depth; // of this thread's context stack
+
+EXPORT FakeCuda *fake_cuda_state(void);
+FakeCuda *fake_cuda_state(void) { return &fake; }
+
+static bool sticky(CuResult r) { return r == 700 || (r >= 715 && r <= 719); }
+
+// Every function begins here: the result to give, 0 to go on.
+static CuResult enter(const char *name) {
+  if (fake.stuck) return fake.stuck;
+  if (!fake.fail_call || strcmp(name, fake.fail_call) || fake.fail_skip-- > 0) return 0;
+  if (sticky(fake.fail_result)) fake.stuck = fake.fail_result;
+  return fake.fail_result;
+}
+
+#define ENTER()                                                                                    \
+  do {                                                                                             \
+    CuResult result = enter(__func__ + sizeof "fake_" - 1);                                        \
+    if (result) return result;                                                                     \
+  } while (0)
+#define ENTER_CURRENT()                                                                            \
+  do {                                                                                             \
+    ENTER();                                                                                       \
+    if (depth < 1) return 201; /* no context on this thread */                                     \
+  } while (0)
+
+#define X(need, name, suffix, ...) CuResult fake_##name(__VA_ARGS__);
+CU_SYMBOLS(X)
+#undef X
+
+// Destroying gives the same results as everything else, but always destroys: counts stay honest
+// after a failure that was asked for.
+static CuResult destroy(int *alive, const char *name) {
+  --*alive;
+  return enter(name);
+}
+
+CuResult fake_cuInit(unsigned flags) {
+  ENTER();
+  return flags ? 1 : 0;
+}
+CuResult fake_cuDriverGetVersion(int *v) {
+  ENTER();
+  return *v = fake.driver_version, 0;
+}
+
+CuResult fake_cuGetErrorName(CuResult r, const char **name) {
+  static const struct { CuResult r; const char *name; } names[] = {
+      {1, "CUDA_ERROR_INVALID_VALUE"},     {2, "CUDA_ERROR_OUT_OF_MEMORY"},
+      {100, "CUDA_ERROR_NO_DEVICE"},       {201, "CUDA_ERROR_INVALID_CONTEXT"},
+      {218, "CUDA_ERROR_INVALID_PTX"},     {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"},
+      {500, "CUDA_ERROR_NOT_FOUND"},       {700, "CUDA_ERROR_ILLEGAL_ADDRESS"},
+      {701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"}, {999, "CUDA_ERROR_UNKNOWN"},
+  };
+  *name = NULL;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (names[i].r == r) *name = names[i].name;
+  return *name ? 0 : 1;
+}
+CuResult fake_cuGetErrorString(CuResult r, const char **text) {
+  *text = r == 999 ? NULL : "the driver's own words";
+  return *text ? 0 : 1;
+}
+
+CuResult fake_cuDeviceGetCount(int *n) {
+  ENTER();
+  return *n = fake.devices, 0;
+}
+CuResult fake_cuDeviceGet(CuDeviceId *dev, int index) {
+  ENTER();
+  return *dev = index, 0;
+}
+CuResult fake_cuDeviceGetName(char *name, int cap, CuDeviceId dev) {
+  ENTER();
+  (void)dev;
+  strncpy(name, "Fake GPU", (size_t)cap);
+  return 0;
+}
+CuResult fake_cuDeviceGetAttribute(int *value, int attribute, CuDeviceId dev) {
+  ENTER();
+  (void)dev;
+  switch (attribute) {
+  case CU_DEV_SM_MAJOR: *value = 9; break;
+  case CU_DEV_SM_MINOR: *value = 0; break;
+  case CU_DEV_SM_COUNT: *value = 132; break;
+  case CU_DEV_SMEM_PER_BLOCK: *value = 49152; break;
+  case CU_DEV_SMEM_OPTIN: *value = 232448; break;
+  default: *value = attribute; break;
+  }
+  return 0;
+}
+CuResult fake_cuDeviceTotalMem(size_t *bytes, CuDeviceId dev) {
+  ENTER();
+  (void)dev;
+  return *bytes = (size_t)8 << 30, 0;
+}
+
+CuResult fake_cuDevicePrimaryCtxRetain(CuContext *ctx, CuDeviceId dev) {
+  ENTER();
+  fake.contexts++;
+  *ctx = (CuContext)(uintptr_t)(0x1000 + dev);
+  return 0;
+}
+CuResult fake_cuDevicePrimaryCtxRelease(CuDeviceId dev) {
+  (void)dev;
+  return destroy(&fake.contexts, "cuDevicePrimaryCtxRelease");
+}
+CuResult fake_cuCtxPushCurrent(CuContext ctx) {
+  ENTER();
+  if (!ctx) return 201;
+  fake.pushes++;
+  return depth++, 0;
+}
+CuResult fake_cuCtxPopCurrent(CuContext *ctx) {
+  *ctx = NULL;
+  if (depth < 1) abort(); // an unbalanced pop is a fault of the caller
+  return depth--, 0;
+}
+CuResult fake_cuCtxGetDevice(CuDeviceId *dev) {
+  ENTER_CURRENT();
+  return *dev = 0, 0;
+}
+
+CuResult fake_cuMemGetInfo(size_t *free_bytes, size_t *total) {
+  ENTER_CURRENT();
+  *free_bytes = fake.free_bytes;
+  *total = (size_t)8 << 30;
+  return 0;
+}
+CuResult fake_cuMemAlloc(CuPtr *p, size_t bytes) {
+  ENTER_CURRENT();
+  fake.buffers++;
+  fake.allocations++;
+  return *p = (CuPtr)(uintptr_t)malloc(bytes), 0;
+}
+CuResult fake_cuMemFree(CuPtr p) {
+  free((void *)(uintptr_t)p);
+  return destroy(&fake.buffers, "cuMemFree");
+}
+CuResult fake_cuMemcpyHtoDAsync(CuPtr to, const void *from, size_t bytes, CuStream s) {
+  ENTER_CURRENT();
+  (void)s;
+  return memcpy((void *)(uintptr_t)to, from, bytes), 0;
+}
+CuResult fake_cuMemcpyDtoHAsync(void *to, CuPtr from, size_t bytes, CuStream s) {
+  ENTER_CURRENT();
+  (void)s;
+  return memcpy(to, (void *)(uintptr_t)from, bytes), 0;
+}
+CuResult fake_cuMemcpyDtoDAsync(CuPtr to, CuPtr from, size_t bytes, CuStream s) {
+  ENTER_CURRENT();
+  (void)s;
+  return memcpy((void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes), 0;
+}
+CuResult fake_cuMemsetD32Async(CuPtr to, unsigned word, size_t words, CuStream s) {
+  ENTER_CURRENT();
+  (void)s;
+  for (size_t i = 0; i < words; i++) ((unsigned *)(uintptr_t)to)[i] = word;
+  return 0;
+}
+
+CuResult fake_cuStreamCreate(CuStream *s, unsigned flags) {
+  ENTER_CURRENT();
+  fake.streams++;
+  return *s = (CuStream)(uintptr_t)(0x2000 + flags), 0;
+}
+CuResult fake_cuStreamDestroy(CuStream s) {
+  (void)s;
+  return destroy(&fake.streams, "cuStreamDestroy");
+}
+CuResult fake_cuStreamSynchronize(CuStream s) {
+  ENTER_CURRENT();
+  (void)s;
+  return 0;
+}
+
+static void give_log(const char *log, void *buffer, void **bytes) {
+  size_t cap = (size_t)(uintptr_t)*bytes, n = log ? strlen(log) : 0;
+  if (n >= cap) n = cap - 1;
+  memcpy(buffer, log ? log : "", n);
+  ((char *)buffer)[n] = 0;
+  *bytes = (void *)(uintptr_t)n; // as the driver does: the option's value becomes the length
+}
+
+CuResult fake_cuModuleLoadDataEx(CuModule *m, const void *image, unsigned n, int *opts,
+                                 void **values) {
+  fake.image_bytes = strlen(image);
+  for (unsigned i = 0; i < n; i++) {
+    if (opts[i] == CU_JIT_INFO_LOG) give_log(fake.info_log, values[i], &values[i + 1]);
+    if (opts[i] == CU_JIT_ERROR_LOG) give_log(fake.error_log, values[i], &values[i + 1]);
+  }
+  ENTER_CURRENT();
+  fake.modules++;
+  return *m = (CuModule)(uintptr_t)0x3000, 0;
+}
+CuResult fake_cuModuleUnload(CuModule m) {
+  (void)m;
+  return destroy(&fake.modules, "cuModuleUnload");
+}
+CuResult fake_cuModuleGetFunction(CuFunction *f, CuModule m, const char *name) {
+  ENTER_CURRENT();
+  (void)m;
+  strncpy(fake.entry, name, sizeof fake.entry - 1);
+  return *f = (CuFunction)(uintptr_t)0x4000, 0;
+}
+CuResult fake_cuFuncGetAttribute(int *value, int attribute, CuFunction f) {
+  ENTER_CURRENT();
+  (void)f;
+  return *value = attribute == CU_FUNC_STATIC_SMEM ? 1024 : 10 + attribute, 0;
+}
+CuResult fake_cuFuncSetAttribute(CuFunction f, int attribute, int value) {
+  ENTER_CURRENT();
+  (void)f;
+  if (attribute != CU_FUNC_MAX_DYNAMIC_SMEM) return 1;
+  return fake.smem_allowed = value, 0;
+}
+CuResult fake_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CuFunction f, int threads,
+                                                          size_t smem) {
+  ENTER_CURRENT();
+  (void)f, (void)smem;
+  return *blocks = 2048 / threads, 0;
+}
+
+static void note_args(void **extra) {
+  if (!extra || extra[0] != CU_LAUNCH_BUFFER || extra[2] != CU_LAUNCH_BUFFER_BYTES) abort();
+  fake.arg_bytes = *(size_t *)extra[3];
+  memcpy(fake.args, extra[1], fake.arg_bytes < 64 ? fake.arg_bytes : 64);
+  fake.launches++;
+}
+CuResult fake_cuLaunchKernel(CuFunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                             unsigned by, unsigned bz, unsigned smem, CuStream s, void **params,
+                             void **extra) {
+  ENTER_CURRENT();
+  (void)f, (void)params;
+  const unsigned grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};
+  memcpy(fake.grid, grid, sizeof grid);
+  memcpy(fake.block, block, sizeof block);
+  memset(fake.cluster, 0, sizeof fake.cluster);
+  fake.smem = smem;
+  fake.stream = s;
+  note_args(extra);
+  return 0;
+}
+CuResult fake_cuLaunchKernelEx(const CuLaunchConfig *c, CuFunction f, void **params, void **extra) {
+  ENTER_CURRENT();
+  (void)f, (void)params;
+  memcpy(fake.grid, c->grid, sizeof c->grid);
+  memcpy(fake.block, c->block, sizeof c->block);
+  if (c->nattrs == 1 && c->attrs->id == CU_ATTR_CLUSTER_DIMENSION)
+    memcpy(fake.cluster, &c->attrs->value.cluster, sizeof fake.cluster);
+  fake.smem = c->smem_bytes;
+  fake.stream = c->stream;
+  note_args(extra);
+  return 0;
+}
+
+CuResult fake_cuEventCreate(CuEvent *e, unsigned flags) {
+  ENTER_CURRENT();
+  (void)flags;
+  fake.events++;
+  return *e = (CuEvent)(uintptr_t)0x5000, 0;
+}
+CuResult fake_cuEventDestroy(CuEvent e) {
+  (void)e;
+  return destroy(&fake.events, "cuEventDestroy");
+}
+CuResult fake_cuEventRecord(CuEvent e, CuStream s) {
+  ENTER_CURRENT();
+  (void)e, (void)s;
+  return 0;
+}
+CuResult fake_cuEventSynchronize(CuEvent e) {
+  ENTER_CURRENT();
+  (void)e;
+  return 0;
+}
+CuResult fake_cuEventElapsedTime(float *ms, CuEvent from, CuEvent to) {
+  ENTER_CURRENT();
+  (void)from, (void)to;
+  return *ms = 0.25f, 0;
+}
+
+CuResult fake_cuStreamBeginCapture(CuStream s, int mode) {
+  ENTER_CURRENT();
+  (void)s;
+  return mode == CU_CAPTURE_THREAD_LOCAL ? 0 : 1;
+}
+CuResult fake_cuStreamEndCapture(CuStream s, CuGraph *g) {
+  ENTER_CURRENT();
+  (void)s;
+  fake.graphs++;
+  return *g = (CuGraph)(uintptr_t)0x6000, 0;
+}
+CuResult fake_cuGraphInstantiateWithFlags(CuGraphExec *e, CuGraph g, unsigned long long flags) {
+  ENTER_CURRENT();
+  (void)g, (void)flags;
+  fake.execs++;
+  return *e = (CuGraphExec)(uintptr_t)0x7000, 0;
+}
+CuResult fake_cuGraphLaunch(CuGraphExec e, CuStream s) {
+  ENTER_CURRENT();
+  (void)e, (void)s;
+  return 0;
+}
+CuResult fake_cuGraphExecDestroy(CuGraphExec e) {
+  (void)e;
+  return destroy(&fake.execs, "cuGraphExecDestroy");
+}
+CuResult fake_cuGraphDestroy(CuGraph g) {
+  (void)g;
+  return destroy(&fake.graphs, "cuGraphDestroy");
+}
+
+// ---- how the functions are found --------------------------------------------------------------------
+#ifdef FAKE_OLD
+#define X(need, name, suffix, ...)                                                                 \
+  extern CuResult old_##name(__VA_ARGS__) __asm__(#name suffix)                                    \
+      __attribute__((alias("fake_" #name), visibility("default")));
+CU_SYMBOLS(X)
+#undef X
+#else
+EXPORT CuResult cuGetProcAddress_v2(const char *name, void **fn, int version, uint64_t flags,
+                                    int *status);
+CuResult cuGetProcAddress_v2(const char *name, void **fn, int version, uint64_t flags,
+                             int *status) {
+  static const struct { const char *name; void *fn; } table[] = {
+#define X(need, name, suffix, ...) {#name, (void *)fake_##name},
+      CU_SYMBOLS(X)
+#undef X
+  };
+  *fn = NULL;
+  *status = 1; // not found
+  if (version != CU_API_VERSION || flags) return 1;
+#ifdef FAKE_LACKS
+  if (!strcmp(name, FAKE_LACKS)) return 500;
+#endif
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    if (!strcmp(table[i].name, name)) {
+      *fn = table[i].fn;
+      *status = 0;
+    }
+  return *fn ? 0 : 500;
+}
+#endif

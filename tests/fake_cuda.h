@@ -1,0 +1,32 @@
+// A driver that is told what to answer and remembers what it was asked.  fake_cuda.c is built as
+// libfake_cuda.so (hands its functions out through cuGetProcAddress_v2 alone),
+// libfake_cuda_old.so (exports them with their suffixes, as drivers before 12.0 do) and
+// libfake_cuda_lacks.so (like the first, without cuEventElapsedTime).
+#ifndef PTXSMITH_FAKE_CUDA_H
+#define PTXSMITH_FAKE_CUDA_H
+
+#include "cu_api.h"
+
+typedef struct FakeCuda {
+  // What it answers.
+  int devices, driver_version;
+  size_t free_bytes;
+  const char *fail_call; // this function returns fail_result ...
+  CuResult fail_result;
+  int fail_skip;         // ... after that many good calls
+  const char *info_log, *error_log;
+  // What it saw.
+  CuResult stuck; // a sticky result was returned: now every call returns it
+  int contexts, streams, buffers, modules, events, graphs, execs; // alive now
+  int allocations, pushes, launches;
+  size_t image_bytes, arg_bytes;
+  char entry[64];
+  uint8_t args[64];
+  unsigned grid[3], block[3], cluster[3], smem;
+  int smem_allowed;
+  CuStream stream; // of the last launch
+} FakeCuda;
+
+typedef FakeCuda *(*FakeCudaState)(void); // exported as "fake_cuda_state"
+
+#endif
