@@ -1,8 +1,8 @@
 // LuaEnv: a closed Lua state for templates, sweeps and campaigns.
 //
-// What runs in it has no file, process or clock, an undefined name is an error, the order of `pairs`
-// is sorted, and steps and memory are bounded.  A limit passes through pcall.  Errors become
-// diagnostics with file:line of the Source and the calls above it.
+// What runs in it has no file, process or clock, an undefined name is an error, the order of
+// `pairs` is sorted, and steps and memory are bounded.  A limit passes through pcall.  Errors
+// become diagnostics with file:line of the Source and the calls above it.
 //
 //   LuaEnv *e = lua_env_new();
 //   lua_env_register(e, NULL, my_functions);      // once: known to every environment opened later
@@ -61,7 +61,7 @@ Status lua_env_call(LuaEnv *e, int nargs, int nresults, Diag *d);
 // load, open, bind and call.
 Status lua_env_run(LuaEnv *e, const Source *src, int nresults, Diag *d);
 
-// ---- for functions called from Lua (these jump: hold nothing but arena memory) --------------------
+// ---- for functions called from Lua (these jump: hold nothing but arena memory) ------------------
 // An error at the Lua line that called; no position is put into the text.
 int lua_env_error(lua_State *L, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 // Ends the running lua_env_call without an error, through any pcall.
@@ -72,8 +72,8 @@ int lua_env_reported(lua_State *L);
 void lua_env_charge_steps(lua_State *L, uint64_t steps);
 void lua_env_charge_bytes(lua_State *L, size_t bytes); // until the next lua_env_limit
 
-// Where the Lua code stands: frames from the innermost out, beginning at stack level `level` (1: the
-// caller of the running C function).  Frames of C functions are left out.
+// Where the Lua code stands: frames from the innermost out, beginning at stack level `level` (1:
+// the caller of the running C function).  Frames of C functions are left out.
 typedef struct LuaFrame {
   const Source *src;
   uint32_t line;
