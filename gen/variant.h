@@ -124,6 +124,13 @@ Status variant_build(Session *s, const char *template_name, const Params *given,
                      const VariantOpts *opts, Variant **out, Diag *d);
 void variant_free(Variant *v);
 
+// Runs the parameter block only.  ST_OK with *why_not NULL: the combination is legal and `resolved`
+// has all parameters; with a text: that constraint fails (sweeps count these).  ST_INPUT: unknown
+// names or values, an error in the template.
+Status variant_legal(Session *s, const char *template_name, const Params *given,
+                     const VariantOpts *opts, Arena *a, Params *resolved, const char **why_not,
+                     Diag *d);
+
 uint64_t content_hash(const void *p, size_t n); // FNV-1a, 64 bits
 
 #endif

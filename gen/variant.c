@@ -1,0 +1,77 @@
+#include "variant.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "expand.h"
+#include "session.h"
+
+uint64_t content_hash(const void *p, size_t n) {
+  const unsigned char *s = p;
+  uint64_t h = 0xcbf29ce484222325u;
+  for (size_t i = 0; i < n; i++) h = (h ^ s[i]) * 0x100000001b3u;
+  return h;
+}
+
+const char *variant_id(Arena *a, const Variant *v) {
+  const char *id = v->tmpl->name;
+  for (int i = 0; i < v->params.n; i++)
+    id = arena_printf(a, "%s %s=%s", id, v->params.v[i].name, v->params.v[i].value);
+  return id;
+}
+
+// The PTX of a variant as data: parsed, checked, its entry found.
+static Status read_back(Variant *v, Diag *d) {
+  v->module = ptx_parse(v->arena, v->ptx, &v->map, d);
+  if (!v->module) return ST_INPUT;
+  Status st = ptx_check(v->module, d);
+  if (st != ST_OK) return st;
+  v->entry = ptx_entry(v->module, NULL);
+  return v->entry ? ST_OK : diag_fail(d, ST_INPUT, "%s has no entry of its own", v->id);
+}
+
+Status variant_build(Session *s, const char *template_name, const Params *given,
+                     const VariantOpts *opts, Variant **out, Diag *d) {
+  static const VariantOpts none = {0};
+  *out = NULL;
+  int errors = d->errors;
+  Arena *a = arena_new();
+  Variant *v = arena_new_of(a, Variant);
+  v->arena = a;
+  Expansion x = {.v = v, .opts = opts ? opts : &none, .given = given, .d = d};
+  Status st = session_expand(s, template_name, &x);
+  if (st == ST_OK) {
+    v->id = variant_id(a, v);
+    expansion_assemble(&x);
+    if (!x.opts->no_check) st = read_back(v, d);
+  }
+  if (st == ST_OK && d->errors > errors) st = ST_INPUT;
+  if (st != ST_OK) return arena_free(a), st;
+  *out = v;
+  return ST_OK;
+}
+
+void variant_free(Variant *v) {
+  if (v) arena_free(v->arena);
+}
+
+Status variant_legal(Session *s, const char *template_name, const Params *given,
+                     const VariantOpts *opts, Arena *a, Params *resolved, const char **why_not,
+                     Diag *d) {
+  static const VariantOpts none = {0};
+  Arena *own = arena_new();
+  Variant *v = arena_new_of(own, Variant);
+  v->arena = own;
+  Expansion x = {.v = v,
+                 .opts = opts ? opts : &none,
+                 .given = given,
+                 .d = d,
+                 .declare_only = true,
+                 .probe = true};
+  Status st = session_expand(s, template_name, &x);
+  *why_not = x.failed_constraint ? arena_strdup(a, x.failed_constraint) : NULL;
+  for (int i = 0; i < v->params.n; i++)
+    params_set(a, resolved, v->params.v[i].name, v->params.v[i].value);
+  arena_free(own);
+  return st;
+}
