@@ -11,16 +11,16 @@
 static Expansion *declaring(lua_State *L, const char *what) {
   Expansion *x = expansion_of(L);
   if (x->hook_trial) lua_env_error(L, "a hook declares Args only: no %s in it", what);
-  if (x->in_body)
-    lua_env_error(L, "%s after the first PTX line: declarations come first", what);
+  if (x->in_body) lua_env_error(L, "%s after the first PTX line: declarations come first", what);
   x->declared = true;
   return x;
 }
 
 static bool is_identifier(const char *s) {
-  static const char *const keywords[] = {
-      "and", "break", "do",  "else", "elseif", "end",    "false", "for",  "function", "goto",  "if",
-      "in",  "local", "nil", "not",  "or",     "repeat", "return", "then", "true",     "until", "while"};
+  static const char *const keywords[] = {"and",   "break", "do",       "else", "elseif", "end",
+                                         "false", "for",   "function", "goto", "if",     "in",
+                                         "local", "nil",   "not",      "or",   "repeat", "return",
+                                         "then",  "true",  "until",    "while"};
   for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
     if (strcmp(s, keywords[i]) == 0) return false;
   if (!isalpha((unsigned char)*s) && *s != '_') return false;
@@ -60,8 +60,10 @@ static int declare_template(lua_State *L) {
   size_t i = 0, n = sizeof kinds / sizeof *kinds;
   while (i < n && strcmp(kinds[i].name, kind) != 0) i++;
   if (i == n)
-    return lua_env_error(L, "template: kind is one of prefill, decode, combine, ceiling, oracle, "
-                            "helper, not '%s'", kind);
+    return lua_env_error(L,
+                         "template: kind is one of prefill, decode, combine, ceiling, oracle, "
+                         "helper, not '%s'",
+                         kind);
   x->info->kind = x->v->kind = kinds[i].kind;
   x->info->summary = arena_strdup(x->arena, lua_field_text(L, 1, "summary", "", "template"));
   return 0;
@@ -264,12 +266,13 @@ static void read_tensor(lua_State *L, Expansion *x, ArgDecl *arg) {
 }
 
 static void read_value(lua_State *L, Expansion *x, ArgDecl *arg, const char *type) {
-  bool known = dtype_parse(type, &arg->dtype) &&
-               (arg->dtype == DT_I32 || arg->dtype == DT_I64 || arg->dtype == DT_F32 ||
-                arg->dtype == DT_F64);
+  bool known = dtype_parse(type, &arg->dtype) && (arg->dtype == DT_I32 || arg->dtype == DT_I64 ||
+                                                  arg->dtype == DT_F32 || arg->dtype == DT_F64);
   if (!known)
-    lua_env_error(L, "arg '%s': '%s' is neither a role (in, out, inout, work) nor the type of a "
-                     "value (i32, i64, f32, f64)", arg->name, type);
+    lua_env_error(L,
+                  "arg '%s': '%s' is neither a role (in, out, inout, work) nor the type of a "
+                  "value (i32, i64, f32, f64)",
+                  arg->name, type);
   arg->doc = element_text(L, x, 1, 3, "arg");
 }
 
@@ -286,10 +289,8 @@ static int declare_arg(lua_State *L) {
     if (strcmp(x->v->args[i].name, arg.name) == 0)
       return lua_env_error(L, "arg '%s' is declared twice", arg.name);
   const char *second = element_text(L, x, 1, 2, "arg");
-  if (find_role(second, &arg.role))
-    read_tensor(L, x, &arg);
-  else
-    read_value(L, x, &arg, second);
+  if (find_role(second, &arg.role)) read_tensor(L, x, &arg);
+  else read_value(L, x, &arg, second);
   *arena_push(x->arena, x->v->args, x->v->nargs, x->args_cap) = arg;
   return 0;
 }
@@ -303,10 +304,8 @@ static void read_extent(lua_State *L, const char *name, uint32_t out[3]) {
   if (type == LUA_TTABLE) n = (int)lua_rawlen(L, -1);
   if (n < 1 || n > 3) lua_env_error(L, "launch: %s has one to three extents", name);
   for (int i = 0; i < n && type != LUA_TNIL; i++) {
-    if (type == LUA_TTABLE)
-      lua_rawgeti(L, -1, i + 1);
-    else
-      lua_pushvalue(L, -1);
+    if (type == LUA_TTABLE) lua_rawgeti(L, -1, i + 1);
+    else lua_pushvalue(L, -1);
     if (!lua_isinteger(L, -1) || lua_tointeger(L, -1) < 1 || lua_tointeger(L, -1) > 1024)
       lua_env_error(L, "launch: an extent of %s is an integer from 1 to 1024", name);
     out[i] = (uint32_t)lua_tointeger(L, -1);
@@ -387,14 +386,13 @@ static int declare_include(lua_State *L) {
 }
 
 const luaL_Reg declare_functions[] = {
-    {"template", declare_template}, {"target", declare_target},
-    {"param", declare_param},       {"constrain", declare_constrain},
-    {"arg", declare_arg},           {"launch", declare_launch},
-    {"next_step", declare_next_step}, {"include", declare_include},
-    {NULL, NULL},
+    {"template", declare_template},   {"target", declare_target},   {"param", declare_param},
+    {"constrain", declare_constrain}, {"arg", declare_arg},         {"launch", declare_launch},
+    {"next_step", declare_next_step}, {"include", declare_include}, {NULL, NULL},
 };
 
-// ---- the end of the parameter block ---------------------------------------------------------------
+// ---- the end of the parameter block
+// ---------------------------------------------------------------
 
 static void lay_out_args(Variant *v) {
   uint32_t at = 0;
@@ -428,7 +426,8 @@ static void check_names(Expansion *x) {
 
 void expansion_end_block(lua_State *L, Expansion *x) {
   if (x->in_body) return;
-  if (!x->info->summary) lua_env_error(L, "a template begins with template { kind = ..., summary = ... }");
+  if (!x->info->summary)
+    lua_env_error(L, "a template begins with template { kind = ..., summary = ... }");
   check_names(x);
   if (x->bad) lua_env_reported(L);
   if (!x->v->launch.nwork) lua_env_error(L, "there is no launch { ... } above the first PTX line");

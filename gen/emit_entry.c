@@ -3,6 +3,15 @@
 
 #include <string.h>
 
+static const char *value_type(Dtype t) {
+  switch (t) {
+  case DT_I32: return ".s32";
+  case DT_I64: return ".s64";
+  case DT_F32: return ".f32";
+  default: return ".f64";
+  }
+}
+
 // ---- entry_begin --------------------------------------------------------------------------------
 
 // PTX ISA that a target needs at least; the template's own floor holds besides.
@@ -38,9 +47,7 @@ static void emit_params(lua_State *L, Expansion *x) {
     const ArgDecl *arg = &v->args[i];
     bool last = i == v->nargs - 1;
     if (arg->role == ARG_VALUE) {
-      static const char *const type[] = {[DT_I32] = ".s32", [DT_I64] = ".s64",
-                                         [DT_F32] = ".f32", [DT_F64] = ".f64"};
-      emit_param(L, type[arg->dtype], arg->name, last);
+      emit_param(L, value_type(arg->dtype), arg->name, last);
       continue;
     }
     emit_param(L, ".u64", arg->name, last && arg->rank == 1);
@@ -61,6 +68,7 @@ static int entry_begin(lua_State *L) {
   char suffix;
   choose_target(L, x, &sm, &suffix);
   int version = version_for(x, sm, suffix);
+  if (x->sink->n) emitf(L, "%s", "");
   emitf(L, ".version %d.%d", version / 10, version % 10);
   emitf(L, ".target sm_%d%.1s", sm, &suffix);
   emitf(L, ".address_size 64");
@@ -91,48 +99,66 @@ static int entry_end(lua_State *L) {
 
 // ---- load_args ----------------------------------------------------------------------------------
 
+static void declare_reg(lua_State *L, const char *type, const char *names, const char *doc) {
+  const char *reg = arena_printf(expansion_of(L)->arena, ".reg %-10s %s;", type, names);
+  emitf(L, "%-47s // %s", reg, doc);
+}
+
+static const char *stride_names(Arena *a, const ArgDecl *arg) {
+  const char *s = "";
+  for (int k = 0; k < arg->rank - 1; k++)
+    s = arena_printf(a, "%s%s%%%s_stride_%d", s, k ? ", " : "", arg->name, k);
+  return s;
+}
+
+static void declare_arg_regs(lua_State *L, const ArgDecl *arg) {
+  Arena *a = expansion_of(L)->arena;
+  const char *name = arena_printf(a, "%%%s", arg->name);
+  if (arg->role == ARG_VALUE) {
+    declare_reg(L, value_type(arg->dtype), name, arg->doc);
+    return;
+  }
+  declare_reg(L, ".u64", name, arg->doc);
+  if (arg->rank > 1) declare_reg(L, ".s64", stride_names(a, arg), "bytes");
+}
+
 static void load_param(lua_State *L, const char *type, const char *name) {
   emit_op(L, arena_printf(expansion_of(L)->arena, "ld.param%s", type), "%%%s, [%s]", name, name);
 }
 
-static void load_arg(lua_State *L, Expansion *x, const ArgDecl *arg) {
+static void load_arg(lua_State *L, const ArgDecl *arg) {
   if (arg->role == ARG_VALUE) {
-    static const char *const type[] = {[DT_I32] = ".s32", [DT_I64] = ".s64", [DT_F32] = ".f32",
-                                       [DT_F64] = ".f64"};
-    emitf(L, ".reg %-11s %%%s; // %s", type[arg->dtype], arg->name, arg->doc);
-    load_param(L, type[arg->dtype], arg->name);
+    load_param(L, value_type(arg->dtype), arg->name);
     return;
   }
-  emitf(L, ".reg .u64        %%%s; // %s", arg->name, arg->doc);
   load_param(L, ".u64", arg->name);
   emit_op(L, "cvta.to.global.u64", "%%%s, %%%s", arg->name, arg->name);
-  if (arg->rank == 1) return;
-  const char *names = "";
   for (int k = 0; k < arg->rank - 1; k++)
-    names = arena_printf(x->arena, "%s%s%%%s_stride_%d", names, k ? ", " : "", arg->name, k);
-  emitf(L, ".reg .s64        %s; // bytes", names);
-  for (int k = 0; k < arg->rank - 1; k++)
-    load_param(L, ".s64", arena_printf(x->arena, "%s_stride_%d", arg->name, k));
+    load_param(L, ".s64", arena_printf(expansion_of(L)->arena, "%s_stride_%d", arg->name, k));
+}
+
+static const ArgDecl *named_arg(lua_State *L, Expansion *x, const char *name) {
+  const char **names = arena_array(x->arena, const char *, x->v->nargs + 1);
+  for (int i = 0; i < x->v->nargs; i++) {
+    names[i] = x->v->args[i].name;
+    if (strcmp(names[i], name) == 0) return &x->v->args[i];
+  }
+  lua_env_error(L, "load_args: there is no arg '%s'%s", name,
+                diag_nearest(x->arena, name, names, x->v->nargs));
+  return NULL;
 }
 
 // load_args(): all Args; load_args("q", "scale"): these and the hook's.
 static int load_args(lua_State *L) {
   Expansion *x = expansion_of(L);
   if (!x->in_entry) return lua_env_error(L, "load_args() belongs after entry_begin()");
-  int n = lua_gettop(L);
-  for (int k = 1; k <= n; k++) {
-    const char *name = luaL_checkstring(L, k);
-    const char **names = arena_array(x->arena, const char *, x->v->nargs + 1);
-    int i = 0;
-    for (; i < x->v->nargs && strcmp(x->v->args[i].name, name) != 0; i++)
-      names[i] = x->v->args[i].name;
-    if (i == x->v->nargs)
-      return lua_env_error(L, "load_args: there is no arg '%s'%s", name,
-                           diag_nearest(x->arena, name, names, i));
-    load_arg(L, x, &x->v->args[i]);
-  }
-  int from = n ? x->first_hook_arg : 0;
-  for (int i = from; i < x->v->nargs; i++) load_arg(L, x, &x->v->args[i]);
+  int n = lua_gettop(L), nargs = x->v->nargs, chosen = 0;
+  const ArgDecl **args = arena_array(x->arena, const ArgDecl *, n + nargs);
+  for (int k = 1; k <= n; k++) args[chosen++] = named_arg(L, x, luaL_checkstring(L, k));
+  int from = n && x->hook ? x->first_hook_arg : n ? nargs : 0;
+  for (int i = from; i < nargs; i++) args[chosen++] = &x->v->args[i];
+  for (int i = 0; i < chosen; i++) declare_arg_regs(L, args[i]);
+  for (int i = 0; i < chosen; i++) load_arg(L, args[i]);
   return 0;
 }
 
@@ -161,9 +187,9 @@ static Region read_region(lua_State *L, int i) {
   return r;
 }
 
-// shared_map { { "tile_k", bytes, align }, ... } declares `smem`, with the map as comments above it,
-// and returns the offsets by name, and their sum as `bytes`.  In dynamic memory (launch.smem) the
-// name is dynamic_smem, declared by entry_begin().
+// shared_map { { "tile_k", bytes, align }, ... } declares `smem`, with the map as comments above
+// it, and returns the offsets by name, and their sum as `bytes`.  In dynamic memory (launch.smem)
+// the name is dynamic_smem, declared by entry_begin().
 static int shared_map(lua_State *L) {
   Expansion *x = expansion_of(L);
   luaL_checktype(L, 1, LUA_TTABLE);

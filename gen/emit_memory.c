@@ -71,7 +71,8 @@ static int piece(int left, int unit) {
   return n;
 }
 
-// ---- 32 and 64 bits -------------------------------------------------------------------------------
+// ---- 32 and 64 bits
+// -------------------------------------------------------------------------------
 
 static void move_wide(lua_State *L, const Access *a, bool store) {
   int unit = dtype_bytes(a->dtype);
@@ -84,7 +85,8 @@ static void move_wide(lua_State *L, const Access *a, bool store) {
   }
 }
 
-// ---- 16 bits: two elements in a word, the lower index in the lower half -----------------------------
+// ---- 16 bits: two elements in a word, the lower index in the lower half
+// -----------------------------
 
 // bf16 is the upper half of an f32: shifting widens it.
 static void widen_pair(lua_State *L, const Access *a, int word, int reg) {
@@ -134,10 +136,8 @@ static void move_half(lua_State *L, const Access *a, bool store) {
   if (halves) emitf(L, ".reg .b16        %%h<2>;");
   for (int at = 0, n; at < a->n; at += n) {
     n = piece(a->n - at, 2);
-    if (store)
-      store_half(L, a, at, n);
-    else
-      load_half(L, a, at, n);
+    if (store) store_half(L, a, at, n);
+    else load_half(L, a, at, n);
   }
   emitf(L, "}");
 }
@@ -145,20 +145,16 @@ static void move_half(lua_State *L, const Access *a, bool store) {
 // load_vec("%q", n, dtype, "%address", offset, { first =, space =, mods =, pred = })
 static int load_vec(lua_State *L) {
   Access a = read_access(L, "load_vec");
-  if (dtype_bytes(a.dtype) == 2)
-    move_half(L, &a, false);
-  else
-    move_wide(L, &a, false);
+  if (dtype_bytes(a.dtype) == 2) move_half(L, &a, false);
+  else move_wide(L, &a, false);
   return 0;
 }
 
 // store_vec: likewise; rounds to nearest even.
 static int store_vec(lua_State *L) {
   Access a = read_access(L, "store_vec");
-  if (dtype_bytes(a.dtype) == 2)
-    move_half(L, &a, true);
-  else
-    move_wide(L, &a, true);
+  if (dtype_bytes(a.dtype) == 2) move_half(L, &a, true);
+  else move_wide(L, &a, true);
   return 0;
 }
 
@@ -170,17 +166,20 @@ static int convert(lua_State *L) {
     return lua_env_error(L, "convert: two of f64, f32, f16, bf16");
   const char *d = luaL_checkstring(L, 3), *s = luaL_checkstring(L, 4);
   if (to == from) {
-    emit_op(L, dtype_bytes(to) == 2 ? "mov.b16" : dtype_bytes(to) == 4 ? "mov.f32" : "mov.f64",
+    emit_op(L,
+            dtype_bytes(to) == 2   ? "mov.b16"
+            : dtype_bytes(to) == 4 ? "mov.f32"
+                                   : "mov.f64",
             "%s, %s", d, s);
     return 0;
   }
   if (dtype_bytes(to) == 2 && dtype_bytes(from) == 2)
     return lua_env_error(L, "convert: f16 and bf16 convert through f32");
   const char *round = dtype_mantissa(to) < dtype_mantissa(from) ? ".rn" : "";
-  emit_op(L,
-          arena_printf(expansion_of(L)->arena, "cvt%s.%s.%s", round, dtype_name(to),
-                       dtype_name(from)),
-          "%s, %s", d, s);
+  emit_op(
+      L,
+      arena_printf(expansion_of(L)->arena, "cvt%s.%s.%s", round, dtype_name(to), dtype_name(from)),
+      "%s, %s", d, s);
   return 0;
 }
 

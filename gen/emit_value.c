@@ -14,7 +14,8 @@ static const struct {
 } dtypes[] = {DTYPES(X)};
 #undef X
 
-// ---- fields of argument tables --------------------------------------------------------------------
+// ---- fields of argument tables
+// --------------------------------------------------------------------
 
 void lua_check_fields(lua_State *L, int index, const char *const *known, const char *what) {
   for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
@@ -160,8 +161,8 @@ static int push_text(lua_State *L, const char *s) {
 }
 
 static int value_f32(lua_State *L) { // rounded to nearest
-  return push_text(L, arena_printf(expansion_of(L)->arena, "0f%08X",
-                                   float_bits(luaL_checknumber(L, 1))));
+  return push_text(
+      L, arena_printf(expansion_of(L)->arena, "0f%08X", float_bits(luaL_checknumber(L, 1))));
 }
 
 static int value_f64(lua_State *L) {
@@ -170,8 +171,8 @@ static int value_f64(lua_State *L) {
 }
 
 static int value_f32_bits(lua_State *L) { // for .b32 registers
-  return push_text(L, arena_printf(expansion_of(L)->arena, "0x%08X",
-                                   float_bits(luaL_checknumber(L, 1))));
+  return push_text(
+      L, arena_printf(expansion_of(L)->arena, "0x%08X", float_bits(luaL_checknumber(L, 1))));
 }
 
 static int value_f64_bits(lua_State *L) {
@@ -185,7 +186,8 @@ static int value_half_bits(lua_State *L) {
   double x = luaL_checknumber(L, 1);
   if (t != DT_F16 && t != DT_BF16) return lua_env_error(L, "half_bits: f16 or bf16");
   unsigned u = t == DT_F16 ? f16_from_double(x) : bf16_from_double(x);
-  if (lua_toboolean(L, 3)) return push_text(L, arena_printf(expansion_of(L)->arena, "0x%04X%04X", u, u));
+  if (lua_toboolean(L, 3))
+    return push_text(L, arena_printf(expansion_of(L)->arena, "0x%04X%04X", u, u));
   return push_text(L, arena_printf(expansion_of(L)->arena, "0x%04X", u));
 }
 
@@ -258,9 +260,17 @@ static int value_regs(lua_State *L) {
 }
 
 const luaL_Reg value_functions[] = {
-    {"dtypes", value_dtypes},     {"dtype_of", value_dtype_of},   {"f32", value_f32},
-    {"f64", value_f64},           {"f32_bits", value_f32_bits},   {"f64_bits", value_f64_bits},
-    {"half_bits", value_half_bits}, {"ceil_div", value_ceil_div}, {"round_up", value_round_up},
-    {"log2", value_log2},         {"range", value_range},         {"regs", value_regs},
+    {"dtypes", value_dtypes},
+    {"dtype_of", value_dtype_of},
+    {"f32", value_f32},
+    {"f64", value_f64},
+    {"f32_bits", value_f32_bits},
+    {"f64_bits", value_f64_bits},
+    {"half_bits", value_half_bits},
+    {"ceil_div", value_ceil_div},
+    {"round_up", value_round_up},
+    {"log2", value_log2},
+    {"range", value_range},
+    {"regs", value_regs},
     {NULL, NULL},
 };

@@ -141,14 +141,8 @@ static int emit_template_line(lua_State *L) {
   }
   size_t len = t->piece_len[0];
   const char *text = t->nexprs ? fill_in(L, x, t, &len) : t->piece[0];
-  Line line = {text,
-               (uint32_t)len,
-               (uint8_t)t->kind,
-               t->opens,
-               t->closes_first,
-               t->after_blank,
-               t->ends_statement,
-               expansion_origin(L)};
+  Line line = {text,           (uint32_t)len,     (uint8_t)t->kind,   t->opens, t->closes_first,
+               t->after_blank, t->ends_statement, expansion_origin(L)};
   emit_line(L, &line);
   return 0;
 }

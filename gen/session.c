@@ -174,9 +174,7 @@ Status session_push_chunk(Session *s, const Source *src, OriginKind kind, Diag *
   return ST_OK;
 }
 
-void session_push_environment(lua_State *L) {
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &environment_key);
-}
+void session_push_environment(lua_State *L) { lua_rawgetp(L, LUA_REGISTRYINDEX, &environment_key); }
 
 static Status run(Session *s, Expansion *x, const Source *src) {
   lua_State *L = lua_env_state(s->env);
@@ -248,10 +246,8 @@ Status session_templates(Session *s, const TemplateInfo ***out, int *n, Diag *d)
   Status st = ST_OK;
   *n = 0;
   for (int i = 0; i < names.n; i++) // a broken one does not hide the others' messages
-    if (session_template(s, names.v[i], &all[*n], d) == ST_OK)
-      ++*n;
-    else
-      st = ST_INPUT;
+    if (session_template(s, names.v[i], &all[*n], d) == ST_OK) ++*n;
+    else st = ST_INPUT;
   *out = all;
   return st;
 }

@@ -64,12 +64,10 @@ static bool is_label(const char *s, size_t len) {
 static void classify(TemplateLine *t) {
   const char *first = t->piece[0];
   size_t len = t->piece_len[0];
-  if (!len && !t->nexprs)
-    t->kind = LINE_BLANK;
+  if (!len && !t->nexprs) t->kind = LINE_BLANK;
   else if (len >= 2 && first[0] == '/' && (first[1] == '/' || first[1] == '*'))
     t->kind = LINE_COMMENT;
-  else
-    t->kind = is_label(first, len) ? LINE_LABEL : LINE_CODE;
+  else t->kind = is_label(first, len) ? LINE_LABEL : LINE_CODE;
   int opens = 0;
   char last = 0;
   for (int i = 0; i <= t->nexprs; i++) {
@@ -99,10 +97,8 @@ static const char *expression_end(const char *s, const char *end) {
   char quote = 0;
   for (; s < end; s++) {
     if (quote) {
-      if (*s == '\\')
-        s++;
-      else if (*s == quote)
-        quote = 0;
+      if (*s == '\\') s++;
+      else if (*s == quote) quote = 0;
     } else if (*s == '"' || *s == '\'') {
       quote = *s;
     } else if (*s == '{') {
@@ -160,8 +156,7 @@ const char *template_translate(Arena *a, const Source *src, TemplateLines *lines
     while (s < end && isspace((unsigned char)*s)) s++;
     while (end > s && isspace((unsigned char)end[-1])) end--;
     bool blank = s == end;
-    if (!blank && *s == '|')
-      put(&t, s + 1, (size_t)(end - s - 1));
+    if (!blank && *s == '|') put(&t, s + 1, (size_t)(end - s - 1));
     else if (!blank) // an empty line shows above the PTX line that follows it, if one does
       ptx_line(&t, line, s, end, after_blank);
     after_blank = blank;

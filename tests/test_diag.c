@@ -142,7 +142,8 @@ static void reading_files(void **state) {
   Diag *d = diag_new();
   Source *s;
   assert_int_equal(source_read(a, "no/such/file", &s, d), ST_INPUT);
-  assert_string_equal(diag_text(d), "error: can't open 'no/such/file': No such file or directory\n");
+  assert_string_equal(diag_text(d),
+                      "error: can't open 'no/such/file': No such file or directory\n");
   diag_reset(d);
   assert_int_equal(source_read(a, "/", &s, d), ST_INPUT); // a folder opens but does not read
   assert_non_null(strstr(diag_text(d), "can't read '/': "));
