@@ -18,12 +18,12 @@ INLINE uint32_t fin32(float r, uint64_t imm) {
     u = r > 0.0f ? u : 0;
     return r > 1.0f ? 0x3F800000u : pre32(u, imm);
   }
-  u = is_nan32(u) ? NAN_F32 : u;
+  u = r != r ? NAN_F32 : u;
   return pre32(u, imm);
 }
 INLINE uint64_t fin64(double r, uint64_t imm) {
   uint64_t u = f64_bits(r);
-  u = is_nan64(u) ? NAN_F64 : u;
+  u = r != r ? NAN_F64 : u;
   return (imm & M_FTZ) ? flush64(u) : u;
 }
 INLINE uint64_t pre64(uint64_t u, uint64_t imm) { return (imm & M_FTZ) ? flush64(u) : u; }

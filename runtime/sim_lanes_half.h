@@ -47,10 +47,11 @@ INLINE uint32_t bf16_of_f32(float x) {
 // unit towards it.  Rounding that to 11 or 8 bits equals rounding the exact sum.
 INLINE double sum_to_odd(double p, double c) {
   double s = p + c, t = s - p, err = (p - (s - t)) + (c - t);
-  uint64_t u = f64_bits(s);
-  uint64_t away = (err > 0) == (s > 0) ? 1 : ~0ull;
-  bool inexact = (err > 0) | (err < 0); // false for NaN, after infinities
-  return f64_of(inexact & !(u & 1) ? u + away : u);
+  uint64_t u = f64_bits(s), e = f64_bits(err);
+  uint64_t towards = 1 - 2 * ((e ^ u) >> 63); // grow when the error has the sum's sign
+  int64_t size = (int64_t)(e & ~(1ull << 63));
+  bool inexact = size != 0 && size <= 0x7FF0000000000000; // NaN after infinities
+  return f64_of(u + (inexact ? towards & (~u & 1 ? ~0ull : 0) : 0));
 }
 
 INLINE uint32_t pre_f16(uint32_t h, uint64_t imm) {
