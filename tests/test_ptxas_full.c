@@ -1,0 +1,114 @@
+// Every template's PTX through NVIDIA's assembler, where there is one: accepted for each family of
+// chips, and without register spills at the defaults of every head_dim and dtype.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "variant.h"
+
+static const int targets[] = {80, 90, 100, 120};
+
+typedef struct Context {
+  Diag *d;
+  Session *session;
+  Arena *a;
+} Context;
+
+static int open_context(void **state) {
+  Context *c = calloc(1, sizeof *c);
+  c->d = diag_new();
+  c->a = arena_new();
+  c->session = session_open(NULL, c->d);
+  *state = c;
+  return c->session ? 0 : -1;
+}
+
+static int close_context(void **state) {
+  Context *c = *state;
+  session_close(c->session);
+  arena_free(c->a);
+  diag_free(c->d);
+  free(c);
+  return 0;
+}
+
+static bool have_ptxas(void) { return system("command -v ptxas >/dev/null 2>&1") == 0; }
+
+// What the assembler says; the pieces of PTX go to a temporary file.
+static char *assemble(Arena *a, const Source *ptx, int sm, int *status) {
+  char path[] = "/tmp/ptxsmith-XXXXXX";
+  int fd = mkstemp(path);
+  assert_true(fd >= 0);
+  assert_int_equal(write(fd, ptx->text, ptx->len), (ssize_t)ptx->len);
+  close(fd);
+  FILE *f = popen(arena_printf(a, "ptxas -arch=sm_%d -v -o /dev/null %s 2>&1", sm, path), "r");
+  assert_non_null(f);
+  char *said = arena_strdup(a, ""), line[512];
+  while (fgets(line, sizeof line, f)) said = arena_printf(a, "%s%s", said, line);
+  *status = pclose(f);
+  unlink(path);
+  return said;
+}
+
+static void check(Context *c, const char *name, const Params *params) {
+  for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+    Variant *v;
+    if (variant_build(c->session, name, params, &(VariantOpts){.sm = targets[i]}, &v, c->d))
+      fail_msg("%s", diag_text(c->d));
+    int status;
+    char *said = assemble(c->a, v->ptx, targets[i], &status);
+    if (status) fail_msg("%s for sm_%d: %s", v->id, targets[i], said);
+    if (!strstr(said, " 0 bytes spill stores, 0 bytes spill loads"))
+      fail_msg("%s for sm_%d spills: %s", v->id, targets[i], said);
+    variant_free(v);
+    arena_reset(c->a);
+  }
+}
+
+static const ParamDecl *declared(const TemplateInfo *t, const char *name) {
+  for (int i = 0; i < t->nparams; i++)
+    if (!strcmp(t->params[i].name, name)) return &t->params[i];
+  return NULL;
+}
+
+// The defaults of every head_dim and dtype, causal where there is such a thing.
+static void check_template(Context *c, const TemplateInfo *t) {
+  static const char *const none[] = {NULL};
+  const ParamDecl *dim = declared(t, "head_dim"), *dtype = declared(t, "dtype");
+  const char *const *dims = dim ? (const char *const *)dim->values : none;
+  const char *const *dtypes = dtype ? (const char *const *)dtype->values : none;
+  for (int i = 0; i < (dim ? dim->nvalues : 1); i++)
+    for (int k = 0; k < (dtype ? dtype->nvalues : 1); k++) {
+      Params p = {0};
+      Arena *a = arena_new();
+      if (dim) params_set(a, &p, "head_dim", dims[i]);
+      if (dtype) params_set(a, &p, "dtype", dtypes[k]);
+      if (declared(t, "causal")) params_set(a, &p, "causal", k % 2 ? "1" : "0");
+      check(c, t->name, &p);
+      arena_free(a);
+    }
+}
+
+static void every_template(void **state) {
+  Context *c = *state;
+  if (!have_ptxas()) {
+    print_message("skipped: no ptxas on the PATH\n");
+    skip();
+  }
+  const TemplateInfo **all;
+  int n;
+  assert_int_equal(session_templates(c->session, &all, &n, c->d), ST_OK);
+  assert_true(n >= 5);
+  for (int i = 0; i < n; i++) check_template(c, all[i]);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_template)};
+  return cmocka_run_group_tests(tests, open_context, close_context);
+}
