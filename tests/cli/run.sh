@@ -16,7 +16,7 @@
 #
 # A case may hold several runs; expectations are about the run above them.
 set -euo pipefail
-program=$1 cases=$2
+program=$(realpath "$1") cases=$2
 TESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 export TESTS
 top=$(mktemp -d)

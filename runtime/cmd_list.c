@@ -1,0 +1,193 @@
+// list [TEMPLATE]: templates, or all about one; list --problems: the named problems.
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "problem.h"
+
+#pragma weak problem_list
+
+static const char *const kind_name[] = {
+    [KIND_PREFILL] = "prefill", [KIND_DECODE] = "decode", [KIND_COMBINE] = "combine",
+    [KIND_CEILING] = "ceiling", [KIND_ORACLE] = "oracle", [KIND_HELPER] = "helper",
+};
+
+static const char *const role_name[] = {
+    [ARG_VALUE] = "value", [ARG_IN] = "in",     [ARG_OUT] = "out",
+    [ARG_INOUT] = "inout", [ARG_WORK] = "work",
+};
+
+static const char *const param_kind_name[] = {
+    [PARAM_INT] = "integer", [PARAM_BOOL] = "flag", [PARAM_DTYPE] = "dtype", [PARAM_NAME] = "name",
+};
+
+static char *dim_text(Arena *a, const Dim *d) {
+  if (!d->name) return arena_printf(a, "%lld", (long long)d->n);
+  if (d->div > 1) return arena_printf(a, "ceil(%s / %lld)", d->name, (long long)d->div);
+  return arena_strdup(a, d->name);
+}
+
+static char *shape_text(Arena *a, const ArgDecl *g) {
+  if (g->role == ARG_VALUE) return arena_strdup(a, "");
+  char *t = arena_strdup(a, "[");
+  for (int i = 0; i < g->rank; i++)
+    t = arena_printf(a, "%s%s%s", t, i ? ", " : "", dim_text(a, &g->dim[i]));
+  return arena_printf(a, "%s]", t);
+}
+
+// The next `| constrain(condition, "message")` of a template from line *at on; what stands between
+// the parentheses, NULL when there is none.
+static char *next_constraint(Arena *a, const Source *src, uint32_t *at) {
+  static const char word[] = "constrain";
+  for (; src && *at <= src->nlines; ++*at) {
+    size_t len;
+    const char *line = source_line(src, *at, &len), *end = line + len;
+    while (line < end && (*line == ' ' || *line == '\t')) line++;
+    if (line == end || *line++ != '|') continue;
+    while (line < end && *line == ' ') line++;
+    if ((size_t)(end - line) < sizeof word || memcmp(line, word, sizeof word - 1)) continue;
+    line += sizeof word - 1;
+    while (line < end && (*line == ' ' || *line == '(')) line++;
+    while (end > line && (end[-1] == ')' || end[-1] == ' ')) end--;
+    ++*at;
+    return arena_strndup(a, line, (size_t)(end - line));
+  }
+  return NULL;
+}
+
+// A value in JSON's own type.
+static void json_value(Json *j, const char *key, const ParamDecl *p, const char *value) {
+  if (p->kind == PARAM_INT) json_int(j, key, strtoll(value, NULL, 10));
+  else if (p->kind == PARAM_BOOL) json_bool(j, key, !strcmp(value, "1"));
+  else json_str(j, key, value);
+}
+
+static void json_template(Cmd *c, Session *s, const TemplateInfo *t) {
+  Json j;
+  json_begin(&j, c->arena);
+  json_str(&j, "template", t->name);
+  json_str(&j, "kind", kind_name[t->kind]);
+  json_str(&j, "summary", t->summary);
+  json_str(&j, "path", t->path);
+  json_array(&j, "params");
+  for (int i = 0; i < t->nparams; i++) {
+    const ParamDecl *p = &t->params[i];
+    json_object(&j, NULL);
+    json_str(&j, "name", p->name);
+    json_str(&j, "kind", param_kind_name[p->kind]);
+    json_array(&j, "values");
+    for (int k = 0; k < p->nvalues; k++) json_value(&j, NULL, p, p->values[k]);
+    json_close(&j);
+    json_value(&j, "default", p, p->def);
+    json_str(&j, "doc", p->doc);
+    json_close(&j);
+  }
+  json_close(&j);
+  json_array(&j, "args");
+  for (int i = 0; i < t->nargs; i++) {
+    const ArgDecl *g = &t->args[i];
+    json_object(&j, NULL);
+    json_str(&j, "name", g->name);
+    json_str(&j, "role", role_name[g->role]);
+    json_str(&j, "dtype", dtype_name(g->dtype));
+    json_array(&j, "shape");
+    for (int k = 0; g->role != ARG_VALUE && k < g->rank; k++)
+      json_str(&j, NULL, dim_text(c->arena, &g->dim[k]));
+    json_close(&j);
+    json_bool(&j, "optional", g->optional);
+    json_str(&j, "doc", g->doc);
+    json_close(&j);
+  }
+  json_close(&j);
+  json_array(&j, "constraints");
+  const Source *src = NULL;
+  uint32_t at = 1;
+  if (!session_file(s, t->path, &src, c->diag))
+    for (char *text; (text = next_constraint(c->arena, src, &at));) json_str(&j, NULL, text);
+  fputs(json_end(&j), stdout);
+}
+
+static void print_params(Arena *a, const TemplateInfo *t) {
+  printf("\nparameters            values (default in brackets)\n");
+  for (int i = 0; i < t->nparams; i++) {
+    const ParamDecl *p = &t->params[i];
+    char *values = arena_strdup(a, "");
+    for (int k = 0; k < p->nvalues; k++) {
+      bool def = !strcmp(p->values[k], p->def);
+      values = arena_printf(a, def ? "%s%s[%s]" : "%s%s%s", values, k ? " " : "", p->values[k]);
+    }
+    printf("  %-18s  %-28s  %s\n", p->name, values, p->doc);
+  }
+}
+
+static void print_args(Arena *a, const TemplateInfo *t) {
+  printf("\narguments (with the default parameters)\n");
+  for (int i = 0; i < t->nargs; i++) {
+    const ArgDecl *g = &t->args[i];
+    printf("  %-12s  %-5s  %-4s  %-44s  %s%s\n", g->name, role_name[g->role], dtype_name(g->dtype),
+           shape_text(a, g), g->doc, g->optional ? " (optional)" : "");
+  }
+}
+
+static void print_constraints(Cmd *c, Session *s, const TemplateInfo *t) {
+  const Source *src;
+  uint32_t at = 1;
+  bool any = false;
+  if (session_file(s, t->path, &src, c->diag)) return;
+  for (char *text; (text = next_constraint(c->arena, src, &at)); any = true)
+    printf("%s  %s\n", any ? "" : "\nconstraints\n", text);
+}
+
+static Status list_template(Cmd *c, Session *s, const char *name) {
+  const TemplateInfo *t;
+  Status st = session_template(s, name, &t, c->diag);
+  if (st) return st;
+  if (cli_has(c->cli, OPT_JSON)) {
+    json_template(c, s, t);
+    return ST_OK;
+  }
+  printf("%s: %s\n%s, %s\n", t->name, t->summary, kind_name[t->kind], t->path);
+  print_params(c->arena, t);
+  print_constraints(c, s, t);
+  print_args(c->arena, t);
+  return ST_OK;
+}
+
+static Status list_templates(Cmd *c, Session *s) {
+  const TemplateInfo **t;
+  int n;
+  Status st = session_templates(s, &t, &n, c->diag);
+  if (st) return st;
+  for (int i = 0; i < n; i++) {
+    if (cli_has(c->cli, OPT_JSON)) json_template(c, s, t[i]);
+    else printf("%-20s  %-8s  %s\n", t[i]->name, kind_name[t[i]->kind], t[i]->summary);
+  }
+  return ST_OK;
+}
+
+static Status list_problems(Cmd *c, Session *s) {
+  NamedProblem *p;
+  int n;
+  Status st = problem_list(s, c->arena, &p, &n, c->diag);
+  for (int i = 0; !st && i < n; i++) {
+    if (!cli_has(c->cli, OPT_JSON)) {
+      printf("%-28s  %s\n%-28s  %s\n", p[i].name, p[i].doc, "", p[i].text);
+      continue;
+    }
+    Json j;
+    json_begin(&j, c->arena);
+    json_str(&j, "problem", p[i].name);
+    json_str(&j, "values", p[i].text);
+    json_str(&j, "doc", p[i].doc);
+    fputs(json_end(&j), stdout);
+  }
+  return st;
+}
+
+Status cmd_list(Cmd *c) {
+  Session *s;
+  Status st = cmd_session(c, &s);
+  if (st) return st;
+  if (cli_has(c->cli, OPT_PROBLEMS)) return list_problems(c, s);
+  return c->cli->noperands ? list_template(c, s, c->cli->operand[0]) : list_templates(c, s);
+}

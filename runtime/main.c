@@ -1,0 +1,75 @@
+// The program: parses the command line, runs one verb, prints its messages, exits with its status.
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "interrupt.h"
+#include "ptxsmith.h"
+
+#pragma weak cmd_verify
+#pragma weak cmd_bench
+#pragma weak cmd_sweep
+#pragma weak cmd_campaign
+#pragma weak cmd_plan
+#pragma weak cmd_worker
+
+typedef Status VerbFn(Cmd *c);
+static VerbFn *const verb_fn[CLI_VERB_COUNT] = {
+#define X(id, name, ...) cmd_##name,
+    CLI_VERBS(X)
+#undef X
+};
+
+Status cmd_help(Cmd *c) {
+  CliVerbId verb = CLI_VERB_COUNT;
+  if (c->cli->noperands) {
+    verb = cli_verb(c->arena, c->cli->operand[0], c->diag);
+    if (verb == CLI_VERB_COUNT) return ST_INPUT;
+  }
+  fputs(cli_help(c->arena, verb), stdout);
+  return ST_OK;
+}
+
+Status cmd_version(Cmd *c) {
+  if (!cli_has(c->cli, OPT_JSON)) {
+    printf("ptxsmith %s\n", psm_version());
+    return ST_OK;
+  }
+  Json j;
+  json_begin(&j, c->arena);
+  json_str(&j, "version", psm_version());
+  fputs(json_end(&j), stdout);
+  return ST_OK;
+}
+
+// Output that did not arrive is an error, except into a pipe that nobody reads any more.
+static Status flush_output(Diag *d) {
+  errno = 0;
+  if (!fflush(stdout) && !ferror(stdout)) return ST_OK;
+  if (errno == EPIPE) return ST_OK;
+  return diag_error(d, NOWHERE, "standard output: %s", strerror(errno ? errno : EIO));
+}
+
+static int exit_code(Status st) { return st == ST_INTERRUPTED ? 130 : (int)st; }
+
+int main(int argc, char **argv) {
+  signal(SIGPIPE, SIG_IGN);
+  Cli cli;
+  Cmd c = {.arena = arena_new(), .diag = diag_new(), .cli = &cli, .program = argv[0]};
+  Status st = cli_parse(c.arena, argc, (const char *const *)argv, &cli, c.diag);
+  if (IN_UNITS >> cli.verb & 1) interrupt_install();
+  else interrupt_exit();
+  if (!st && cli_has(&cli, OPT_HELP)) fputs(cli_help(c.arena, cli.verb), stdout);
+  else if (!st && !verb_fn[cli.verb]) st = diag_error(c.diag, NOWHERE, "this build lacks it");
+  else if (!st) st = verb_fn[cli.verb](&c);
+  Status written = flush_output(c.diag);
+  if (!st) st = written;
+  fputs(diag_text(c.diag), stderr);
+  if (st == ST_INTERRUPTED) fputs("interrupted\n", stderr);
+  device_close(c.device);
+  session_close(c.session);
+  diag_free(c.diag);
+  arena_free(c.arena);
+  return exit_code(st);
+}
