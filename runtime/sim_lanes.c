@@ -10,7 +10,7 @@
 #include "sim_lanes_cmp.h"
 #include "sim_lanes_cvt.h"
 
-// ---- first pass: definitions ----------------------------------------------------------------------
+// ---- first pass: definitions --------------------------------------------------------------------
 #define OP1(key, id, T, DT, AT, e) DEF1(id, T, DT, AT, e)
 #define OP2(key, id, T, DT, AT, BT, e) DEF2(id, T, DT, AT, BT, e)
 #define OP3(key, id, T, DT, AT, BT, CT, e) DEF3(id, T, DT, AT, BT, CT, e)
@@ -43,7 +43,7 @@
 #undef HOP
 #undef HROP
 
-// ---- second pass: the table -----------------------------------------------------------------------
+// ---- second pass: the table ---------------------------------------------------------------------
 #define OP1(key, id, T, DT, AT, e) {key, id, NULL, NULL, {ST(DT), ST(AT)}, 0, 0},
 #define OP2(key, id, T, DT, AT, BT, e) {key, id, NULL, NULL, {ST(DT), ST(AT), ST(BT)}, 0, 0},
 #define OP3(key, id, T, DT, AT, BT, CT, e)                                                         \

@@ -17,10 +17,12 @@
 // (modifiers, lop3's table, whether the predicate c of setp and set is negated).
 //
 // setp with two destinations p|q: call fn for p with imm and for q with imm | LANE_SECOND (the
-// opposite comparison, joined with c in the same way; for f16x2 and bf16x2 that of the high halves).
+// opposite comparison, joined with c in the same way; for f16x2 and bf16x2 the high halves').
 // Carry forms: e points at the warp's CC.CF, a uint32_t with a bit per lane, which the function
-// reads (addc, subc, madc) and, with .cc, writes for all 32 lanes: the core passes a copy and merges.
+// reads (addc, subc, madc) and, with .cc, writes for all 32 lanes: the core passes a copy and
+// merges.
 enum { LANE_SECOND = 1 << 15 };
+
 typedef void (*LaneFn)(void *d, const void *a, const void *b, const void *c, const void *e,
                        uint64_t imm);
 

@@ -156,7 +156,7 @@ static void cvt_any(LANE_ARGS) {
   }
 }
 
-// Two conversions packed: a (or a's high half) to the high half of d, b (or a's low half) to the low.
+// Two conversions packed: a (or a's high half) to d's high half, b (or a's low half) to its low.
 static void cvt_pair(LANE_ARGS) {
   UNUSED_ARGS;
   int to = imm >> CVT_TO & 15, from = imm >> CVT_FROM & 15;

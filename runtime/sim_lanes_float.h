@@ -88,8 +88,8 @@ INLINE uint64_t pre64(uint64_t u, uint64_t imm) { return (imm & M_FTZ) ? flush64
   FLOAT_FNS(id)
 
 // Minimum and maximum by an order of bits in which -0 < +0.  A NaN loses unless .NaN is written;
-// .xorsign.abs compares magnitudes and gives the xor of the signs.  16-bit types come shifted to the
-// top half; inf tells the type.
+// .xorsign.abs compares magnitudes and gives the xor of the signs.  16-bit types come shifted to
+// the top half; inf tells the type.
 INLINE uint32_t minmax32(uint32_t a, uint32_t b, bool want_max, uint64_t imm, uint32_t inf,
                          uint32_t nan) {
   const uint32_t sign = 0x80000000u;

@@ -81,7 +81,7 @@ INLINE uint64_t mul24_u32(uint32_t x, uint32_t y) {
   return (uint64_t)(x & 0xFFFFFF) * (y & 0xFFFFFF);
 }
 
-// ---- carry ----------------------------------------------------------------------------------------
+// ---- carry --------------------------------------------------------------------------------------
 // CC.CF is a bit per lane at *E (a borrow after sub.cc).  imm: what to read and write.
 enum { CC_READ = 1, CC_WRITE = 2, CC_SUB = 4 };
 

@@ -56,8 +56,10 @@ BTS(SHIFT, "shl", shl, y >= BITS ? 0 : (Arith)x << (y & (BITS - 1)))
 BTS(SHIFT, "shr", shr, y >= BITS ? 0 : (Arith)x >> (y & (BITS - 1)))
 UNS(SHIFT, "shr", shr, y >= BITS ? 0 : (Arith)x >> (y & (BITS - 1)))
 SGN(SHIFT, "shr", shr, x >> (y >= BITS ? BITS - 1 : (int)y))
-OP3("shf.l.clamp.b32", shf_l_clamp, b32, b32, b32, b32, u32, (((uint64_t)y << 32 | x) << clamp32(z)) >> 32)
-OP3("shf.l.wrap.b32", shf_l_wrap, b32, b32, b32, b32, u32, (((uint64_t)y << 32 | x) << (z & 31)) >> 32)
+OP3("shf.l.clamp.b32", shf_l_clamp, b32, b32, b32, b32, u32,
+    (((uint64_t)y << 32 | x) << clamp32(z)) >> 32)
+OP3("shf.l.wrap.b32", shf_l_wrap, b32, b32, b32, b32, u32,
+    (((uint64_t)y << 32 | x) << (z & 31)) >> 32)
 OP3("shf.r.clamp.b32", shf_r_clamp, b32, b32, b32, b32, u32, ((uint64_t)y << 32 | x) >> clamp32(z))
 OP3("shf.r.wrap.b32", shf_r_wrap, b32, b32, b32, b32, u32, ((uint64_t)y << 32 | x) >> (z & 31))
 LOP3("lop3.b32", lop3_b32, lop3(x, y, z, (uint32_t)imm))
@@ -81,9 +83,11 @@ OP1("bfind.u64", bfind_u64, u64, u32, u64, bfind64(x))
 OP1("bfind.s64", bfind_s64, s64, u32, s64, bfind64((uint64_t)(x < 0 ? ~x : x)))
 // The shift that brings the found bit to the top.
 OP1("bfind.shiftamt.u32", bfinds_u32, u32, u32, u32, x ? clz32(x) : ~0u)
-OP1("bfind.shiftamt.s32", bfinds_s32, s32, u32, s32, (x ^ (x >> 31)) ? clz32((uint32_t)(x ^ (x >> 31))) : ~0u)
+OP1("bfind.shiftamt.s32", bfinds_s32, s32, u32, s32,
+    (x ^ (x >> 31)) ? clz32((uint32_t)(x ^ (x >> 31))) : ~0u)
 OP1("bfind.shiftamt.u64", bfinds_u64, u64, u32, u64, x ? clz64(x) : ~0u)
-OP1("bfind.shiftamt.s64", bfinds_s64, s64, u32, s64, (x ^ (x >> 63)) ? clz64((uint64_t)(x ^ (x >> 63))) : ~0u)
+OP1("bfind.shiftamt.s64", bfinds_s64, s64, u32, s64,
+    (x ^ (x >> 63)) ? clz64((uint64_t)(x ^ (x >> 63))) : ~0u)
 // Position and length are the low 8 bits of their registers.
 OP3("bfe.u32", bfe_u32, u32, u32, u32, u32, u32, bfe_u(x, y & 0xFF, z & 0xFF))
 OP3("bfe.u64", bfe_u64, u64, u64, u64, u32, u32, bfe_u(x, y & 0xFF, z & 0xFF))
@@ -104,7 +108,9 @@ OP3("dp4a.s32.s32", dp4a_ss, b32, b32, b32, b32, b32, DP4A(int8_t, int8_t))
 
 // Two bytes of b (its low or high half) with the two halves of a.
 #define DP2A(half, shift, a, b, TA, TB)                                                            \
-  OP3("dp2a." #half "." #a "." #b, dp2a_##half##_##a##b, b32, b32, b32, b32, b32, z + (uint32_t)((int32_t)(TA)x * (TB)(y >> (shift)) + (int32_t)(TA)(x >> 16) * (TB)(y >> ((shift) + 8))))
+  OP3("dp2a." #half "." #a "." #b, dp2a_##half##_##a##b, b32, b32, b32, b32, b32,                  \
+      z + (uint32_t)((int32_t)(TA)x * (TB)(y >> (shift)) +                                         \
+                     (int32_t)(TA)(x >> 16) * (TB)(y >> ((shift) + 8))))
 #define DP2AS(half, shift)                                                                         \
   DP2A(half, shift, u32, u32, uint16_t, uint8_t) DP2A(half, shift, u32, s32, uint16_t, int8_t)     \
   DP2A(half, shift, s32, u32, int16_t, uint8_t) DP2A(half, shift, s32, s32, int16_t, int8_t)
@@ -114,17 +120,20 @@ DP2AS(lo, 0) DP2AS(hi, 16)
 #define HALVES2(lo, hi) ((uint32_t)(hi) << 16 | ((uint32_t)(lo) & 0xFFFFu))
 #define PICK(op, T, x, y) ((T)(x) op (T)(y) ? (T)(x) : (T)(y))
 #define RELU(v) ((v) < 0 ? 0 : (v))
-#define PICK2(key, id, op, T) OP2(key, id, b32, b32, b32, b32, HALVES2(PICK(op, T, x, y), PICK(op, T, x >> 16, y >> 16)))
+#define PICK2(key, id, op, T)                                                                      \
+  OP2(key, id, b32, b32, b32, b32, HALVES2(PICK(op, T, x, y), PICK(op, T, x >> 16, y >> 16)))
 OP2("add.u16x2", add_u16x2, b32, b32, b32, b32, HALVES2(x + y, (x >> 16) + (y >> 16)))
 OP2("add.s16x2", add_s16x2, b32, b32, b32, b32, HALVES2(x + y, (x >> 16) + (y >> 16)))
 PICK2("min.u16x2", min_u16x2, <, uint16_t) PICK2("max.u16x2", max_u16x2, >, uint16_t)
 PICK2("min.s16x2", min_s16x2, <, int16_t) PICK2("max.s16x2", max_s16x2, >, int16_t)
-OP2("min.relu.s16x2", min_relu_s16x2, b32, b32, b32, b32, HALVES2(RELU(PICK(<, int16_t, x, y)), RELU(PICK(<, int16_t, x >> 16, y >> 16))))
-OP2("max.relu.s16x2", max_relu_s16x2, b32, b32, b32, b32, HALVES2(RELU(PICK(>, int16_t, x, y)), RELU(PICK(>, int16_t, x >> 16, y >> 16))))
+OP2("min.relu.s16x2", min_relu_s16x2, b32, b32, b32, b32,
+    HALVES2(RELU(PICK(<, int16_t, x, y)), RELU(PICK(<, int16_t, x >> 16, y >> 16))))
+OP2("max.relu.s16x2", max_relu_s16x2, b32, b32, b32, b32,
+    HALVES2(RELU(PICK(>, int16_t, x, y)), RELU(PICK(>, int16_t, x >> 16, y >> 16))))
 I2("min.relu", min_relu, s32, RELU(PICK(<, int32_t, x, y)))
 I2("max.relu", max_relu, s32, RELU(PICK(>, int32_t, x, y)))
 
-// Conversions of integers whose registers are exactly as wide as the types (others: sim_lanes_cvt.h).
+// Conversions of integers whose registers are just as wide as the types; others: sim_lanes_cvt.h.
 #define WIDTHS(DT, AT) OP1("cvt." #DT "." #AT, cvt_##DT##_##AT, AT, DT, AT, x)
 WIDTHS(u64, u32) WIDTHS(s64, s32) WIDTHS(u64, s32) WIDTHS(s64, u32)
 WIDTHS(u32, u64) WIDTHS(s32, s64) WIDTHS(u32, s64) WIDTHS(s32, u64)

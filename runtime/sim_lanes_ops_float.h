@@ -1,7 +1,8 @@
 // The f32 and f64 forms: one row each.  Included twice by sim_lanes.c.
 //   FOPn(key, function, T, flops, value)   through flush, rounding, saturation, canonical NaN
 //   ROPn(key, function, T, flops, bits)    bits to bits; imm holds the modifiers
-#define FF2(key, id, flops, e) FOP2(key ".f32", id##_f32, f32, flops, e) FOP2(key ".f64", id##_f64, f64, flops, e)
+#define FF2(key, id, flops, e)                                                                     \
+  FOP2(key ".f32", id##_f32, f32, flops, e) FOP2(key ".f64", id##_f64, f64, flops, e)
 FF2("add", add, 1, x + y)
 FF2("sub", sub, 1, x - y)
 FF2("mul", mul, 1, x * y)
@@ -21,7 +22,8 @@ FOP1("rcp.approx.f32", rcp_approx_f32, f32, 0, 1.0f / x)
 FOP1("rcp.approx.f64", rcp_approx_f64, f64, 0, high_word(1.0 / high_word(x)))
 FOP1("sqrt.approx.f32", sqrt_approx_f32, f32, 0, __builtin_sqrtf(x))
 FOP1("rsqrt.approx.f32", rsqrt_approx_f32, f32, 0, rsqrt_f32(x))
-FOP1("rsqrt.approx.f64", rsqrt_approx_f64, f64, 0, (imm & M_FTZ) ? high_word(1.0 / __builtin_sqrt(high_word(x))) : 1.0 / __builtin_sqrt(x))
+FOP1("rsqrt.approx.f64", rsqrt_approx_f64, f64, 0,
+    (imm & M_FTZ) ? high_word(1.0 / __builtin_sqrt(high_word(x))) : 1.0 / __builtin_sqrt(x))
 FOP1("sin.approx.f32", sin_approx, f32, 0, sin_f32(x))
 FOP1("cos.approx.f32", cos_approx, f32, 0, cos_f32(x))
 FOP1("lg2.approx.f32", lg2_approx, f32, 0, lg2_f32(x))

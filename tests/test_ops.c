@@ -108,7 +108,8 @@ static Status run(Device *dev, const Source *src, const OpFile *f, uint64_t *out
   uint64_t in[MAX_CASES * MAX_VALUES];
   for (int c = 0; c < f->ncases; c++)
     memcpy(in + c * f->nin, f->in[c], sizeof *in * (size_t)f->nin);
-  uint64_t in_bytes = 8 * (uint64_t)(f->ncases * f->nin), out_bytes = 8 * (uint64_t)(f->ncases * f->nout);
+  uint64_t in_bytes = 8 * (uint64_t)(f->ncases * f->nin);
+  uint64_t out_bytes = 8 * (uint64_t)(f->ncases * f->nout);
   DevPtr args[2] = {0};
   Kernel *k = NULL;
   Status st = device_load_ptx(dev, src, NULL, NULL, &k, d);
