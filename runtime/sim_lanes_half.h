@@ -43,6 +43,26 @@ INLINE uint32_t bf16_of_f32(float x) {
   return is_nan32(u) ? NAN_BF16 : code;
 }
 
+// 8-bit types, saturating at `top` (infinities too).  NaN is 7F.
+#define NARROW_FP8(name, m, emin, top)                                                             \
+  INLINE uint32_t name(float x) {                                                                  \
+    uint32_t u = f32_bits(x), mag = u & 0x7FFFFFFFu, most = f32_bits(top);                         \
+    uint32_t capped = mag > most ? most : mag, e = capped >> 23;                                   \
+    e = e < 127 + (emin) ? 127 + (emin) : e;                                                       \
+    float sum = f32_of(capped) + f32_of((e + 23 - (m)) << 23);                                     \
+    uint32_t code = ((e - (127 + (emin))) << (m)) + (f32_bits(sum) & 0x7FFFFFu);                   \
+    return mag > 0x7F800000u ? 0x7Fu : code | (u >> 31) << 7;                                      \
+  }
+NARROW_FP8(e4m3_of_f32, 3, -6, 448.0f)
+NARROW_FP8(e5m2_of_f32, 2, -14, 57344.0f)
+
+INLINE uint32_t f16_of_e4m3(uint32_t v) {
+  uint32_t mag = v & 0x7Fu;
+  uint32_t code = f16_of_f32(f32_of(mag << 20) * 0x1p120f);
+  return mag == 0x7Fu ? NAN_F16 : code | (v & 0x80u) << 8;
+}
+INLINE uint32_t f16_of_e5m2(uint32_t v) { return (v & 0x7Fu) > 0x7Cu ? NAN_F16 : v << 8; }
+
 // p + c rounded to odd: the two-sum tells the exact error, and an inexact even result moves one
 // unit towards it.  Rounding that to 11 or 8 bits equals rounding the exact sum.
 INLINE double sum_to_odd(double p, double c) {

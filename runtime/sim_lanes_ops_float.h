@@ -49,6 +49,15 @@ OP1("cvt.rn.f16.f32", cvt_f16_f32, f32, u32, f32, f16_of_f32(x))
 OP1("cvt.rn.bf16.f32", cvt_bf16_f32, f32, u32, f32, bf16_of_f32(x))
 OP2("cvt.rn.f16x2.f32", cvt_f16x2_f32, f32, u32, f32, f32, f16_of_f32(x) << 16 | f16_of_f32(y))
 OP2("cvt.rn.bf16x2.f32", cvt_bf16x2_f32, f32, u32, f32, f32, bf16_of_f32(x) << 16 | bf16_of_f32(y))
+#define FROM_FP8(F)                                                                                \
+  OP1("cvt.rn.f16x2." #F "x2", cvt_f16x2_##F, b16, u32, b16,                                       \
+      f16_of_##F((uint32_t)x >> 8) << 16 | f16_of_##F(x & 0xFFu))
+#define TO_FP8(F)                                                                                  \
+  OP2("cvt.rn.satfinite." #F "x2.f32", cvt_##F##x2_f32, f32, u32, f32, f32,                        \
+      F##_of_f32(x) << 8 | F##_of_f32(y))
+FROM_FP8(e4m3) FROM_FP8(e5m2) TO_FP8(e4m3) TO_FP8(e5m2)
+#undef FROM_FP8
+#undef TO_FP8
 OP1("cvt.rn.f32.s32", cvt_f32_s32, s32, u32, s32, f32_bits((float)x))
 OP1("cvt.rn.f32.u32", cvt_f32_u32, u32, u32, u32, f32_bits((float)x))
 OP1("cvt.rn.f64.s32", cvt_rn_f64_s32, s32, u64, s32, f64_bits((double)x))

@@ -1,4 +1,5 @@
 // Known answers of the lane functions: the places where one goes wrong.
+#include "dtype.h"
 #include "lanes_util.h"
 
 #define P1 " %p1,%p2;"
@@ -455,6 +456,43 @@ static void approximations(void **state) {
   CHECK(cases);
 }
 
+static uint32_t op_word(const LaneOp *op, uint32_t a, uint32_t b) {
+  Operand src[4], d;
+  for (int i = 0; i < 32; i++) src[0].w[i] = a, src[1].w[i] = b;
+  lanes_call(op, &d, src, op->imm);
+  return d.w[31];
+}
+
+// Every code of the 8-bit types widened, and every f16 value and midpoint narrowed to them.
+static void eight_bits(void **state) {
+  (void)state;
+  Arena *a = arena_new();
+  for (int e5 = 0; e5 < 2; e5++) {
+    const char *t = e5 ? "e5m2" : "e4m3";
+    LaneOp widen, narrow;
+    const char *body = arena_printf(
+        a, "cvt.rn.f16x2.%sx2 %%r1,%%h2;\ncvt.rn.satfinite.%sx2.f32 %%h1,%%r2,%%r3;\n", t, t);
+    const PtxInst *in = lanes_parse(a, body, NULL);
+    assert_non_null(in);
+    assert_true(lane_isa(NULL)->find(&in[0], &widen) && lane_isa(NULL)->find(&in[1], &narrow));
+    for (uint32_t v = 0; v < 256; v++) {
+      double x = e5 ? e5m2_to_double((uint8_t)v) : e4m3_to_double((uint8_t)v);
+      uint32_t got = op_word(&widen, v << 8 | (v ^ 0x80), 0);
+      assert_int_equal(got >> 16, f16_from_double(x));
+    }
+    const double top = e5 ? 57344 : 448;
+    for (uint32_t h = 0; h < 0x10000; h++) {
+      float x = (float)f16_to_double((uint16_t)h);
+      uint32_t bits;
+      memcpy(&bits, &x, 4);
+      double y = x > top ? top : x < -top ? -top : x;
+      uint32_t want = e5 ? e5m2_from_double(y) : e4m3_from_double(y);
+      assert_int_equal(op_word(&narrow, bits, F1) >> 8, want);
+    }
+  }
+  arena_free(a);
+}
+
 // Two destinations, immediates and the carry chain go through the core: what it relies on.
 static void second_destination(void **state) {
   (void)state;
@@ -532,7 +570,7 @@ int main(void) {
       cmocka_unit_test(floats),        cmocka_unit_test(halves),
       cmocka_unit_test(comparisons),   cmocka_unit_test(conversions),
       cmocka_unit_test(approximations), cmocka_unit_test(second_destination),
-      cmocka_unit_test(carries),
+      cmocka_unit_test(carries),       cmocka_unit_test(eight_bits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
