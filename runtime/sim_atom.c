@@ -108,8 +108,8 @@ static const Op *op_atom(Warp *w, const Op *op) {
   if (stop)
     return stop;
   w->left -= POLL_COST;
-  uint64_t t64[32];
-  uint32_t t32[32];
+  uint64_t t64[32] = {0};
+  uint32_t t32[32] = {0};
   bool ftz = op->more->skip[0];
   AtomKind kind = (AtomKind)op->more->v[0];
   PtxType type = (PtxType)op->type;

@@ -131,8 +131,8 @@ const Op *sim_op_sign_extend(Warp *w, const Op *op) {
 }
 
 static void broadcast(Warp *w, uint32_t at, int width, uint64_t v) {
-  uint32_t t32[32];
-  uint64_t t64[32];
+  uint32_t t32[32] = {0};
+  uint64_t t64[32] = {0};
   for (int i = 0; i < 32; i++) {
     t32[i] = (uint32_t)v;
     t64[i] = v;

@@ -15,6 +15,7 @@ const Op *sim_trap_at(Warp *w, const Op *op, uint32_t lane, const char *fmt, ...
   TrapInfo *t = &w->cta->trap;
   t->set = true;
   t->op = op;
+  t->nwaits = t->more_waits = 0;
   t->cta = w->cta->index;
   memcpy(t->block, w->cta->id, sizeof t->block);
   thread_of(w->cta, (uint32_t)w->index * 32 + lane, t->thread);
@@ -45,25 +46,26 @@ static void describe_wait(const Cta *c, const Warp *w, const Group *g, char *out
 // The instruction a waiting group stands at; behind a barrier it has arrived already.
 static const Op *waiting_op(const Group *g) { return g->state == GROUP_BARRIER ? g->pc - 1 : g->pc; }
 
-void sim_trap_deadlock(Cta *c) {
+static void note_wait(Cta *c, Warp *w, const Group *g) {
   TrapInfo *t = &c->trap;
-  bool first = true;
-  for (int i = 0; i < c->nwarps; i++) {
-    Warp *w = &c->warps[i];
-    for (int k = 0; k < w->ngroups; k++) {
-      const Group *g = &w->groups[k];
-      if (first)
-        sim_trap_at(w, waiting_op(g), (uint32_t)sim_first(g->mask),
-                    "deadlock: no thread of the block can go on");
-      first = false;
-      if (t->nwaits < SIM_MAX_WAITS) {
-        t->waits[t->nwaits].op = waiting_op(g);
-        describe_wait(c, w, g, t->waits[t->nwaits++].what, sizeof t->waits[0].what);
-      } else {
-        t->more_waits++;
-      }
-    }
+  if (!t->set)
+    sim_trap_at(w, waiting_op(g), (uint32_t)sim_first(g->mask),
+                "deadlock: no thread of the block can go on");
+  if (t->nwaits == SIM_MAX_WAITS) {
+    t->more_waits++;
+    return;
   }
+  t->waits[t->nwaits].op = waiting_op(g);
+  describe_wait(c, w, g, t->waits[t->nwaits].what, sizeof t->waits[0].what);
+  t->nwaits++;
+}
+
+void sim_trap_deadlock(Cta *c) {
+  for (int i = 0; i < c->nwarps; i++)
+    for (int lane = 0; lane < 32; lane++) // groups by their first lane
+      for (int k = 0; k < c->warps[i].ngroups; k++)
+        if (sim_first(c->warps[i].groups[k].mask) == lane)
+          note_wait(c, &c->warps[i], &c->warps[i].groups[k]);
 }
 
 // ---- as messages ----------------------------------------------------------------------------------
