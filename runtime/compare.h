@@ -16,6 +16,8 @@ typedef struct Expected {
   Tolerance o_max, lse_max;
   double o_mean;         // allowed mean error; < 0: no limit
   int64_t every;         // compare only rows (batch, head, query) whose number is a multiple
+  // Only O's columns with (col + head / group) % forms == form; forms 0: all of them.
+  int64_t forms, form, group;
 } Expected;
 
 // NaN, +inf and -inf must stand exactly where they are expected.

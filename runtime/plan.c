@@ -136,6 +136,15 @@ Status operator_plan(Operator *op, const Device *dev, const PlanOpts *opts, Diag
   return operator_pack_values(op, d);
 }
 
+Status operator_replan(Operator *op, const Problem *p, const Device *dev, const PlanOpts *opts,
+                       Diag *d) {
+  op->problem = problem_copy(op->arena, p);
+  for (int i = 0; i < op->nsteps; i++) op->step[i].bound = 0;
+  Status st = operator_complete(op, opts ? opts->chunks : 0, d);
+  if (st == ST_OK) st = operator_lay_out(op, d);
+  return st == ST_OK ? operator_plan(op, dev, opts, d) : st;
+}
+
 Status operator_launch(const Operator *op, Device *dev, Diag *d) {
   Status st = operator_all_bound(op, d);
   for (int i = 0; st == ST_OK && i < op->nsteps; i++) {

@@ -50,6 +50,10 @@ Status operator_load(Operator *op, Device *dev, Diag *d);
 // Decides grids (needs occupancy for persistent rules; dev may be NULL where there are none) and
 // packs the values.
 Status operator_plan(Operator *op, const Device *dev, const PlanOpts *opts, Diag *d);
+// The same variants and kernels for another Problem of the same parameters: as after operator_make and
+// operator_plan.  Everything must be bound again.
+Status operator_replan(Operator *op, const Problem *p, const Device *dev, const PlanOpts *opts,
+                       Diag *d);
 
 // The first declaration of an Arg by name, NULL when no step has it.
 const ArgDecl *operator_arg(const Operator *op, const char *name);

@@ -14,7 +14,7 @@ const ProblemName problem_names[] = {
     {"sq", "seqlen_q", PROBLEM_SIZE, 0, "queries in a sequence"},
     {"sk", "seqlen_k", PROBLEM_SIZE, 0, "keys in a sequence"},
     {"d", "head_dim", PROBLEM_SIZE, 1, "elements of a head"},
-    {"n", "elements", PROBLEM_SIZE, 0, "elements of a buffer (ceilings, helpers)"},
+    {"words", "words", PROBLEM_SIZE, 0, "32-bit words of a buffer (ceilings)"},
     {"causal", "causal", PROBLEM_FLAG, 0, "query i sees keys j <= i + seqlen_k - seqlen_q"},
     {"chunks", "chunks", PROBLEM_SIZE, 1, "parts the keys are split into (decode)"},
     {"scale", "scale", PROBLEM_FLOAT, 0, "factor of q . k; 1/sqrt(head_dim) unless given"},

@@ -40,6 +40,9 @@ const Value *problem_value(const Problem *p, const char *name);        // NULL w
 int64_t problem_int(const Problem *p, const char *name, int64_t otherwise);
 double problem_float(const Problem *p, const char *name, double otherwise);
 bool problem_gives(const Problem *p, const char *name);                // dtype included
+// A whole number by name, given or derived: rows = seqlen_q heads_q / heads_kv, the query rows that
+// share a key head.
+bool problem_whole(const Problem *p, const char *name, int64_t *out);
 void problem_set_int(Problem *p, const char *name, int64_t i);
 void problem_set_float(Problem *p, const char *name, double f);
 char *problem_text(Arena *a, const Problem *p); // canonical "b=1,hq=32,..."; parses back

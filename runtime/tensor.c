@@ -1,6 +1,7 @@
 // Shapes: the dimensions a template declares, evaluated with a Problem's values.
 #include <assert.h>
 #include <string.h>
+#include <string.h>
 
 #include "problem.h"
 
@@ -9,6 +10,17 @@ static bool derived_value(const Problem *p, const char *name, int64_t *out) {
   if (strcmp(name, "rows")) return false;
   int64_t group = problem_int(p, "heads_q", 1) / problem_int(p, "heads_kv", 1);
   *out = problem_int(p, "seqlen_q", 0) * group;
+  return true;
+}
+
+bool problem_whole(const Problem *p, const char *name, int64_t *out) {
+  if (!strcmp(name, "rows")) {
+    int64_t group = problem_int(p, "heads_q", 1) / problem_int(p, "heads_kv", 1);
+    return !__builtin_mul_overflow(problem_int(p, "seqlen_q", 1), group, out);
+  }
+  const Value *v = problem_value(p, name);
+  if (!v || v->is_float) return false;
+  *out = v->i;
   return true;
 }
 

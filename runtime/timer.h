@@ -11,7 +11,7 @@
 #ifndef PTXSMITH_TIMER_H
 #define PTXSMITH_TIMER_H
 
-#include "plan.h"
+#include "verify.h"
 
 typedef struct Timing {
   int samples;
@@ -47,5 +47,10 @@ typedef struct Ceiling {
 // `bytes`: the size whose best read rate is wanted (the read ceiling is tuned per size); at least
 // 1 MiB and at most a third of the free memory are taken.
 Status ceiling_measure(Session *s, Device *dev, uint64_t bytes, Ceiling *out, Diag *d);
+
+// A ceiling's own verification: what it read, copied or computed is right, with 1 block, 2 and the
+// plan's.  The Problem may give words; the rest is chosen.
+Status ceiling_verify(Session *s, Device *dev, const char *template_name, const Params *given,
+                      const Problem *p, Verdict *out, Arena *a, Diag *d);
 
 #endif

@@ -31,8 +31,8 @@ typedef struct Mismatch { // first bad element
 } Mismatch;
 
 typedef struct GateResult {
-  const char *name;     // "closed-form", "integer", "constant-v", "one-key", "reference",
-                        // "expect", "grid", "guards" ...
+  const char *name;     // "closed-form", "integer", "constant-v", "cancelling", "one-hot",
+                        // "one-hot-exact", "expect", "one-key", "reference", "unseen", "grid"
   bool run, passed;
   const char *why_not;  // when not run
   double max_error, max_allowed, mean_error, mean_allowed; // of O
@@ -54,6 +54,7 @@ typedef struct VerifyOpts {
   uint32_t grid;          // 0: the plan's
   int threads;            // host threads for the oracle, 0 = all
   const AttnInputs *real; // the user's tensors, NULL for generated ones
+  const char *real_args;  // how they were given ("--q q.npy ..."), for the command that repeats it
   const char *save_dir;   // o.npy, lse.npy; NULL for none
   bool quick;             // closed form + expect only (after the timed loop)
   VariantOpts build;

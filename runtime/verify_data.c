@@ -88,6 +88,17 @@ void host_fill_random(HostTensor *h, uint64_t seed, double scale) {
 
 // ---- inputs of a problem
 // -------------------------------------------------------------------------
+enum { TAIL_ROWS = 5 };
+
+// A sequence with memory for more rows than it has.
+static Status make_with_tail(HostTensor *h, Dtype t, const int64_t shape[4], const Layout *l,
+                             Fill fill, Diag *d) {
+  int64_t longer[4] = {shape[0], shape[1] + TAIL_ROWS, shape[2], shape[3]};
+  Status st = host_tensor_make(h, t, 4, longer, l, fill, d);
+  h->t.shape[1] = shape[1];
+  return st;
+}
+
 Status inputs_make(const Problem *p, Dtype t, Fill fill, AttnInputs *out, Diag *d) {
   *out = (AttnInputs){0};
   int64_t b = problem_int(p, "batch", 1), hq = problem_int(p, "heads_q", 1);
@@ -95,8 +106,8 @@ Status inputs_make(const Problem *p, Dtype t, Fill fill, AttnInputs *out, Diag *
   int64_t q[4] = {b, problem_int(p, "seqlen_q", 1), hq, dim};
   int64_t k[4] = {b, problem_int(p, "seqlen_k", 0), problem_int(p, "heads_kv", hq), dim};
   Status st = host_tensor_make(&out->q, t, 4, q, &layout_q, fill, d);
-  if (st == ST_OK) st = host_tensor_make(&out->k, t, 4, k, &layout_k, fill, d);
-  if (st == ST_OK) st = host_tensor_make(&out->v, t, 4, k, &layout_v, fill, d);
+  if (st == ST_OK) st = make_with_tail(&out->k, t, k, &layout_k, fill, d);
+  if (st == ST_OK) st = make_with_tail(&out->v, t, k, &layout_v, fill, d);
   if (st != ST_OK) inputs_free(out);
   return st;
 }
@@ -121,19 +132,5 @@ void inputs_fill_random(AttnInputs *in, uint64_t seed) {
         for (int64_t e = 0; e < n[3]; e++) {
           double x = host_get(&in->q, b, i, h, e);
           host_set(&in->q, b, i, h, e, x * head_scale(h));
-        }
-}
-
-void inputs_spoil_unseen(const Problem *p, AttnInputs *in, double with) {
-  int64_t sq = problem_int(p, "seqlen_q", 1), sk = problem_int(p, "seqlen_k", 0);
-  // The last query sees the most keys; with no queries, nothing is seen.
-  int64_t seen = sq ? visible_keys(problem_int(p, "causal", 0), sq - 1, sq, sk) : 0;
-  const int64_t *n = in->k.t.shape;
-  for (int64_t b = 0; b < n[0]; b++)
-    for (int64_t j = seen; j < n[1]; j++)
-      for (int64_t h = 0; h < n[2]; h++)
-        for (int64_t e = 0; e < n[3]; e++) {
-          host_set(&in->k, b, j, h, e, with);
-          host_set(&in->v, b, j, h, e, with);
         }
 }

@@ -44,11 +44,9 @@ void host_fill_with(HostTensor *h, ValueFn f, void *ctx);
 void host_fill_random(HostTensor *h, uint64_t seed, double scale);
 uint64_t random_bits(uint64_t seed, uint64_t n); // n-th number of a stream
 
-// The three inputs of a problem in their layouts.
+// The three inputs of a problem in their layouts.  K and V have rows of memory past seqlen_k, which no
+// query may see: they hold what the gaps hold.
 Status inputs_make(const Problem *p, Dtype t, Fill fill, AttnInputs *out, Diag *d);
 void inputs_free(AttnInputs *in);
 void inputs_fill_random(AttnInputs *in, uint64_t seed);
-// Keys and values that no query of the problem sees, and nothing else, become NaN or infinite.
-void inputs_spoil_unseen(const Problem *p, AttnInputs *in, double with);
-
 #endif

@@ -61,7 +61,7 @@ static void short_and_long_names(void **state) {
 
 static void canonical_text_parses_back(void **state) {
   Fixture *f = *state;
-  const char *texts[] = {"sk=9,hq=6", "scale=0.1,hq=1", "scale=0.33333333333333331,b=0", "n=77",
+  const char *texts[] = {"sk=9,hq=6", "scale=0.1,hq=1", "scale=0.33333333333333331,b=0", "words=77",
                          "chunks=3,sk=0,sq=0,hq=4,hkv=2"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     char *once = problem_text(f->a, accept(f, texts[i]));
@@ -113,6 +113,56 @@ static void hook_names_are_numbers(void **state) {
   assert_non_null(strstr(diag_text(f->d), "did you mean \"window\""));
 }
 
+static const char *dims[] = {"32", "64", "128"}, *bools[] = {"false", "true"};
+static ParamDecl decls[] = {
+    {.name = "head_dim", .kind = PARAM_INT, .values = dims, .nvalues = 3, .def = "128"},
+    {.name = "causal", .kind = PARAM_BOOL, .values = bools, .nvalues = 2, .def = "false"},
+    {.name = "tile_q", .kind = PARAM_INT, .values = dims, .nvalues = 3, .def = "64"},
+};
+
+static void problem_fixes_params(void **state) {
+  Fixture *f = *state;
+  TemplateInfo t = {.name = "prefill_x", .kind = KIND_PREFILL, .params = decls, .nparams = 3};
+  Params params = {0};
+  Problem *p = accept(f, "hq=1,sq=2,sk=2,d=64,causal=1");
+  assert_int_equal(problem_fix_params(f->a, p, &t, &params, f->d), ST_OK);
+  assert_string_equal(params_get(&params, "head_dim"), "64");
+  assert_string_equal(params_get(&params, "causal"), "true");
+  assert_null(params_get(&params, "tile_q"));
+  params_set(f->a, &params, "causal", "1"); // another spelling of the same
+  assert_int_equal(problem_fix_params(f->a, p, &t, &params, f->d), ST_OK);
+  params_set(f->a, &params, "head_dim", "32");
+  assert_int_equal(problem_fix_params(f->a, p, &t, &params, f->d), ST_INPUT);
+  assert_non_null(strstr(diag_text(f->d), "head_dim=32 of the parameters and head_dim=64"));
+}
+
+static void a_mask_the_template_lacks_is_refused(void **state) {
+  Fixture *f = *state;
+  TemplateInfo t = {.name = "decode_x", .kind = KIND_DECODE, .params = decls, .nparams = 1};
+  Params params = {0};
+  assert_int_equal(problem_fix_params(f->a, accept(f, "sq=2,sk=9,causal=1"), &t, &params, f->d),
+                   ST_INPUT);
+  assert_non_null(strstr(diag_text(f->d), "no causal mask"));
+  // One query at the end of its keys sees them all: nothing is masked.
+  assert_int_equal(problem_fix_params(f->a, accept(f, "sq=1,sk=9,causal=1"), &t, &params, f->d),
+                   ST_OK);
+}
+
+static void params_fill_the_problem(void **state) {
+  Fixture *f = *state;
+  Problem *p = accept(f, "hq=1,sk=9,d=32");
+  Params params = {0};
+  params_set(f->a, &params, "head_dim", "128");
+  params_set(f->a, &params, "dtype", "f16");
+  params_set(f->a, &params, "causal", "true");
+  params_set(f->a, &params, "vec", "4");
+  problem_fill_from_params(p, &params);
+  assert_int_equal(problem_int(p, "head_dim", 0), 32);
+  assert_true(p->has_dtype && p->dtype == DT_F16);
+  assert_int_equal(problem_int(p, "causal", 0), 1);
+  assert_null(problem_value(p, "vec"));
+}
+
 static void shapes_follow_the_declaration(void **state) {
   Fixture *f = *state;
   Problem *p = accept(f, "b=2,hq=3,sq=130,sk=0");
@@ -125,6 +175,10 @@ static void shapes_follow_the_declaration(void **state) {
   assert_int_equal(shape[0], 2);
   assert_int_equal(shape[1], 3); // ceil(130 / 64)
   assert_int_equal(shape[2], 32);
+  arg.dim[1] = (Dim){.name = "rows", .div = 4}; // 130 queries of 3 heads that share one key head
+  p = accept(f, "b=2,hq=3,hkv=1,sq=130,sk=0");
+  assert_int_equal(arg_shape(&arg, p, shape, f->d), ST_OK);
+  assert_int_equal(shape[1], 98); // ceil(390 / 4)
   arg.dim[0].name = "chunks";
   assert_int_equal(arg_shape(&arg, p, shape, f->d), ST_INPUT);
   assert_non_null(strstr(diag_text(f->d), "no value for chunks"));
@@ -178,10 +232,17 @@ static void work_figures(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      T(short_and_long_names),   T(canonical_text_parses_back),
-      T(empty_sizes_are_legal),  T(bad_input_is_refused_with_one_message),
-      T(hook_names_are_numbers), T(shapes_follow_the_declaration),
-      T(spans_of_tensors),       T(work_figures),
+      T(short_and_long_names),
+      T(canonical_text_parses_back),
+      T(problem_fixes_params),
+      T(params_fill_the_problem),
+      T(a_mask_the_template_lacks_is_refused),
+      T(empty_sizes_are_legal),
+      T(bad_input_is_refused_with_one_message),
+      T(hook_names_are_numbers),
+      T(shapes_follow_the_declaration),
+      T(spans_of_tensors),
+      T(work_figures),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

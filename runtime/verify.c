@@ -1,0 +1,227 @@
+// Verification of a template on a device: which gates apply, and what is said about the result.
+#include "verify.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "timer.h"
+#include "verify_gates.h"
+
+// ---- the device's oracle for large problems
+// --------------------------------------------------------
+typedef struct DeviceOracle {
+  Session *session;
+  Device *dev;
+  const char *hook_path;
+  uint64_t seed;
+} DeviceOracle;
+
+static void copy_outputs(const Outputs *from, Reference *to) {
+  const int64_t *n = from->o.t.shape;
+  int64_t at = 0;
+  for (int64_t b = 0; b < n[0]; b++)
+    for (int64_t i = 0; i < n[1]; i++)
+      for (int64_t h = 0; h < n[2]; h++)
+        for (int64_t e = 0; e < n[3]; e++) to->o[at++] = host_get(&from->o, b, i, h, e);
+  at = 0;
+  for (int64_t b = 0; b < n[0]; b++)
+    for (int64_t h = 0; h < n[2]; h++)
+      for (int64_t i = 0; i < n[1]; i++) to->lse[at++] = host_get(&from->lse, b, h, i, 0);
+}
+
+// The fp64 kernel must agree with the host on the rows that both have: 2^-40 of the largest value
+// is far above fp64's rounding and far below any error that matters.
+static Status hold_against_host(const Outputs *out, const Reference *sample, int64_t every,
+                                Diag *d) {
+  GateResult r = {.passed = true};
+  Tolerance tol = {.abs = 0x1p-40, .rel = 0x1p-40};
+  Expected x = {.o = sample->o,
+                .lse = sample->lse,
+                .o_max = tol,
+                .lse_max = tol,
+                .o_mean = -1,
+                .every = every};
+  compare_outputs(&x, &out->o, &out->lse, &r);
+  if (r.passed) return ST_OK;
+  return diag_fail(d, ST_FAILED,
+                   "the device's fp64 oracle differs from the host's: %s at batch %lld, head %lld, "
+                   "row %lld, column %lld: expected %.17g, found %.17g",
+                   r.bad.tensor, (long long)r.bad.batch, (long long)r.bad.head,
+                   (long long)r.bad.row, (long long)r.bad.col, r.bad.expected, r.bad.got);
+}
+
+static Status run_device_oracle(const DeviceOracle *o, const Problem *p, const AttnInputs *in,
+                                Outputs *out, Diag *d) {
+  DeviceRun run = {.dev = o->dev, .seed = o->seed, .plan = {.build = {.hook_path = o->hook_path}}};
+  Runner runner;
+  Status st = operator_make(o->session, "oracle_f64", NULL, p, &run.plan, &run.op, d);
+  if (st != ST_OK) return st;
+  st = operator_load(run.op, o->dev, d);
+  if (st == ST_OK) st = runner_of_operator(&run, &runner, d);
+  if (st == ST_OK) st = runner.run(runner.ctx, p, in, 0, out, d);
+  operator_free(run.op);
+  return st;
+}
+
+static Status device_oracle(void *ctx, const Problem *p, const AttnInputs *in, Reference *sample,
+                            int64_t every, Reference *out, Diag *d) {
+  Outputs made = {0};
+  *out = (Reference){0};
+  Status st = run_device_oracle(ctx, p, in, &made, d);
+  if (st == ST_OK) st = hold_against_host(&made, sample, every, d);
+  if (st == ST_OK) {
+    size_t rows = (size_t)tensor_elements(&made.lse.t), all = (size_t)tensor_elements(&made.o.t);
+    *out = (Reference){.o = malloc((all + 1) * sizeof(double)),
+                       .lse = malloc((rows + 1) * sizeof(double))};
+    if (out->o && out->lse) copy_outputs(&made, out);
+    else st = diag_fail(d, ST_INPUT, "not enough host memory for the oracle's answer");
+  }
+  if (st != ST_OK) reference_free(out);
+  outputs_free(&made);
+  return st;
+}
+
+// ---- gates
+// ---------------------------------------------------------------------------------------
+static Status check_real(const AttnInputs *real, const Problem *p, Dtype t, Diag *d) {
+  AttnInputs want;
+  Status st = inputs_make(p, t, FILL_ZERO, &want, d);
+  if (st != ST_OK) return st;
+  const HostTensor *a[] = {&real->q, &real->k, &real->v}, *b[] = {&want.q, &want.k, &want.v};
+  for (int i = 0; i < 3 && st == ST_OK; i++) {
+    const int64_t *x = a[i]->t.shape, *y = b[i]->t.shape;
+    if (a[i]->t.dtype != t)
+      st = diag_fail(d, ST_INPUT, "%c: holds %s, the kernel takes %s", "qkv"[i],
+                     dtype_name(a[i]->t.dtype), dtype_name(t));
+    else if (memcmp(x, y, 4 * sizeof *x))
+      st =
+          diag_fail(d, ST_INPUT,
+                    "%c: shape is [%lld, %lld, %lld, %lld], the problem's [%lld, %lld, %lld, %lld]",
+                    "qkv"[i], (long long)x[0], (long long)x[1], (long long)x[2], (long long)x[3],
+                    (long long)y[0], (long long)y[1], (long long)y[2], (long long)y[3]);
+  }
+  inputs_free(&want);
+  return st;
+}
+
+static Status all_gates(GateRun *g, const Source *expect, Diag *d) {
+  Status st = gate_equal_weights(g, d);
+  if (st == ST_OK) st = gate_expect(g, expect, d);
+  if (g->opts->quick || st != ST_OK) return st;
+  st = gate_one_key(g, d);
+  return st == ST_OK ? gate_reference(g, d) : st;
+}
+
+static Status verify_attention(Session *s, DeviceRun *run, const VerifyOpts *opts, Verdict *out,
+                               Arena *a, Diag *d) {
+  Runner runner;
+  DeviceOracle oracle = {
+      .session = s, .dev = run->dev, .hook_path = run->plan.build.hook_path, .seed = opts->seed};
+  GateRun g = {.runner = &runner,
+               .problem = problem_copy(a, run->op->problem),
+               .opts = opts,
+               .arena = a,
+               .verdict = out};
+  if (!device_info(run->dev)->is_sim) {
+    g.all_rows = device_oracle;
+    g.all_rows_ctx = &oracle;
+  }
+  const Source *expect;
+  Status st = runner_of_operator(run, &runner, d);
+  if (st == ST_OK) st = check_memory(run->dev, device_run_bytes(run->op), d);
+  if (st == ST_OK && opts->real) st = check_real(opts->real, g.problem, runner.in_dtype, d);
+  if (st == ST_OK) st = session_file(s, "lua/expect.txt", &expect, d);
+  if (run->plan.build.hook_path) g.rule = hook_rule_new(s, run->plan.build.hook_path, opts->seed);
+  if (st == ST_OK) st = all_gates(&g, expect, d);
+  hook_rule_free(g.rule);
+  return st;
+}
+
+// ---- the verdict
+// ---------------------------------------------------------------------------------
+static const char *reproduce(Arena *a, const Device *dev, const char *template_name,
+                             const Operator *op, const VerifyOpts *opts) {
+  char *text = arena_printf(a, "ptxsmith verify %s", template_name);
+  const Params *params = &op->step[0].variant->params;
+  for (int i = 0; i < params->n; i++)
+    text = arena_printf(a, "%s %s=%s", text, params->v[i].name, params->v[i].value);
+  text =
+      arena_printf(a, "%s --problem %s --device %s --seed %llu", text, problem_text(a, op->problem),
+                   device_info(dev)->id, (unsigned long long)opts->seed);
+  if (opts->grid) text = arena_printf(a, "%s --grid %u", text, opts->grid);
+  if (opts->build.hook_path) text = arena_printf(a, "%s --hook %s", text, opts->build.hook_path);
+  if (opts->build.sm)
+    text = arena_printf(a, "%s --target sm_%d%c", text, opts->build.sm,
+                        opts->build.sm_suffix ? opts->build.sm_suffix : ' ');
+  if (opts->real_args) text = arena_printf(a, "%s %s", text, opts->real_args);
+  return text;
+}
+
+static Status conclude(Verdict *v) {
+  bool any = false;
+  v->passed = true;
+  for (int i = 0; i < v->ngates; i++) {
+    any |= v->gate[i].run;
+    if (v->gate[i].run && !v->gate[i].passed) v->passed = false;
+  }
+  v->passed &= any; // nothing that ran proves nothing
+  return v->passed ? ST_OK : ST_FAILED;
+}
+
+Status verify(Session *s, Device *dev, const char *template_name, const Params *given,
+              const Problem *p, const VerifyOpts *opts, Verdict *out, Arena *a, Diag *d) {
+  *out = (Verdict){0};
+  const TemplateInfo *info;
+  Status st = session_template(s, template_name, &info, d);
+  if (st != ST_OK) return st;
+  if (info->kind == KIND_CEILING) return ceiling_verify(s, dev, template_name, given, p, out, a, d);
+  if (info->kind == KIND_HELPER || info->kind == KIND_COMBINE)
+    return diag_fail(d, ST_INPUT, "%s makes no answer of its own; verify a template that uses it",
+                     template_name);
+  DeviceRun run = {.dev = dev, .plan = opts->plan, .seed = opts->seed};
+  if (opts->build.hook_path || opts->build.sm) run.plan.build = opts->build;
+  st = operator_make(s, template_name, given, p, &run.plan, &run.op, d);
+  if (st != ST_OK) return st;
+  st = operator_load(run.op, dev, d);
+  if (st == ST_OK) st = operator_plan(run.op, dev, &run.plan, d);
+  if (st == ST_OK) {
+    const Operator *op = run.op;
+    out->reproduce = reproduce(a, dev, template_name, op, opts);
+    st = verify_attention(s, &run, opts, out, a, d);
+  }
+  operator_free(run.op);
+  return st == ST_OK ? conclude(out) : st;
+}
+
+// ---- text
+// ----------------------------------------------------------------------------------------
+static char *number(Arena *a, double x) { return arena_printf(a, isfinite(x) ? "%.9g" : "%g", x); }
+
+static char *gate_text(Arena *a, const GateResult *g) {
+  if (!g->run) return arena_printf(a, "  %-14s not run: %s\n", g->name, g->why_not);
+  char *text = arena_printf(a, "  %-14s %s  ", g->name, g->passed ? "pass" : "FAIL");
+  text = arena_printf(a, "%sworst error %.3g (allowed %.3g)", text, g->max_error, g->max_allowed);
+  if (isfinite(g->mean_allowed) && g->mean_allowed > 0)
+    text = arena_printf(a, "%s, mean %.3g (allowed %.3g)", text, g->mean_error, g->mean_allowed);
+  if (g->lse_allowed > 0)
+    text = arena_printf(a, "%s, LSE %.3g (allowed %.3g)", text, g->lse_error, g->lse_allowed);
+  text = arena_printf(a, "%s\n", text);
+  if (g->bad.found)
+    text = arena_printf(a,
+                        "%s      first bad element: %s batch %lld, head %lld, row %lld, column "
+                        "%lld: expected %s, found %s\n",
+                        text, g->bad.tensor, (long long)g->bad.batch, (long long)g->bad.head,
+                        (long long)g->bad.row, (long long)g->bad.col, number(a, g->bad.expected),
+                        number(a, g->bad.got));
+  if (g->note) text = arena_printf(a, "%s      %s\n", text, g->note);
+  return text;
+}
+
+char *verdict_text(Arena *a, const Verdict *v) {
+  char *text = arena_strdup(a, "");
+  for (int i = 0; i < v->ngates; i++)
+    text = arena_printf(a, "%s%s", text, gate_text(a, &v->gate[i]));
+  if (!v->passed && v->reproduce) text = arena_printf(a, "%s  reproduce: %s\n", text, v->reproduce);
+  return text;
+}

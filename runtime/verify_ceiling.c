@@ -1,0 +1,152 @@
+// Verification of the ceilings: exact answers, whatever the grid.
+#include <stdlib.h>
+#include <string.h>
+
+#include "timer.h"
+#include "verify_data.h"
+#include "verify_run.h"
+
+enum { DEFAULT_WORDS = (1 << 17) + 77, THREADS = 3000, ROUNDS = 3, MOST_BLOCKS = 1 << 16 };
+
+typedef struct CeilingRun {
+  Device *dev;
+  Operator *op;
+  int64_t in_words, out_words;
+  uint32_t *in, *out; // host copies
+  DevPtr in_at, out_at;
+} CeilingRun;
+
+static Status bind_words(CeilingRun *r, const char *name, int64_t words, DevPtr at, Diag *d) {
+  const ArgDecl *arg = operator_arg(r->op, name);
+  if (!arg) return ST_OK;
+  Tensor t = {.dtype = arg->dtype, .rank = 1, .shape = {words}, .stride = {1}, .data = at};
+  return operator_bind(r->op, name, &t, d);
+}
+
+// The output's Arg, under whichever of its names the template has.
+static const char *output_name(const Operator *op) {
+  const char *const names[] = {"sums", "dst", "out"};
+  for (int i = 0; i < 3; i++)
+    if (operator_arg(op, names[i])) return names[i];
+  return NULL;
+}
+
+static Status allocate(CeilingRun *r, Diag *d) {
+  size_t in = 4 * (size_t)r->in_words + 4, out = 4 * (size_t)r->out_words + 4;
+  r->in = malloc(in);
+  r->out = malloc(out);
+  if (!r->in || !r->out) return diag_fail(d, ST_INPUT, "not enough host memory for %zu bytes", in);
+  for (int64_t i = 0; i < r->in_words; i++) r->in[i] = (uint32_t)random_bits(3, (uint64_t)i);
+  Status st = check_memory(r->dev, in + out, d);
+  if (st == ST_OK) st = device_alloc(r->dev, in, "src", &r->in_at, d);
+  if (st == ST_OK) st = device_alloc(r->dev, out, "result", &r->out_at, d);
+  return st == ST_OK ? device_write(r->dev, r->in_at, r->in, 4 * (uint64_t)r->in_words, d) : st;
+}
+
+// ---- what must come out
+// --------------------------------------------------------------------------
+static void bad(GateResult *g, const char *what, int64_t at, double expected, double got) {
+  g->passed = false;
+  if (g->bad.found) return;
+  g->bad = (Mismatch){.found = true, .tensor = what, .col = at, .expected = expected, .got = got};
+}
+
+static int64_t param_int(const Operator *op, const char *name) {
+  const char *v = params_get(&op->step[0].variant->params, name);
+  return v ? strtoll(v, NULL, 10) : 1;
+}
+
+static void check_result(const CeilingRun *r, uint32_t grid, GateResult *g) {
+  const char *name = output_name(r->op);
+  if (!strcmp(name, "sums")) {
+    uint32_t want = 0, got = 0;
+    for (int64_t i = 0; i < r->in_words; i++) want += r->in[i];
+    for (uint32_t i = 0; i < grid; i++) got += r->out[i];
+    g->compared = grid;
+    if (want != got) bad(g, name, 0, want, got);
+  } else if (!strcmp(name, "dst")) {
+    g->compared = r->out_words;
+    for (int64_t i = 0; i < r->out_words; i++)
+      if (r->out[i] != r->in[i]) bad(g, name, i, r->in[i], r->out[i]);
+  } else { // out = chains rounds steps + chains (chains - 1) / 2, exact in fp32
+    int64_t chains = param_int(r->op, "chains");
+    double want = (double)(chains * ROUNDS * param_int(r->op, "steps") + chains * (chains - 1) / 2);
+    g->compared = r->out_words;
+    for (int64_t i = 0; i < r->out_words; i++) {
+      double got = dtype_load(DT_F32, &r->out[i]);
+      if (!(got == want)) bad(g, name, i, want, got);
+    }
+  }
+}
+
+// ---- running
+// -------------------------------------------------------------------------------------
+static Status run_grid(CeilingRun *r, uint32_t given, GateResult *g, Diag *d) {
+  Operator *op = r->op;
+  PlanOpts opts = {.grid = given};
+  Status st = operator_plan(op, r->dev, &opts, d);
+  uint32_t grid = op->step[0].grid[0];
+  bool sums = operator_arg(op, "sums") != NULL;
+  if (sums) problem_set_int(op->problem, "blocks", grid);
+  if (st == ST_OK) st = bind_words(r, "src", r->in_words, r->in_at, d);
+  if (st == ST_OK) st = bind_words(r, output_name(op), sums ? grid : r->out_words, r->out_at, d);
+  if (st == ST_OK) st = device_fill32(r->dev, r->out_at, 0xfff1fff1, 4 * (uint64_t)r->out_words, d);
+  if (st == ST_OK) st = operator_launch(op, r->dev, d);
+  if (st == ST_OK) st = device_sync(r->dev, d);
+  if (st == ST_OK) st = device_read(r->dev, r->out, r->out_at, 4 * (uint64_t)r->out_words, d);
+  if (st == ST_OK) check_result(r, grid, g);
+  return st;
+}
+
+static Problem *ceiling_problem(Arena *a, const Problem *p) {
+  Problem *c = problem_copy(a, p);
+  if (!problem_value(c, "words")) problem_set_int(c, "words", DEFAULT_WORDS);
+  problem_set_int(c, "blocks", 1);
+  problem_set_int(c, "threads", THREADS);
+  problem_set_int(c, "rounds", ROUNDS);
+  problem_set_float(c, "a", 1);
+  problem_set_float(c, "b", 1);
+  return c;
+}
+
+static Status run_all(CeilingRun *r, Verdict *out, Diag *d) {
+  static const char *const names[] = {"1 block", "2 blocks", "plan's grid"};
+  Status st = allocate(r, d);
+  out->passed = st == ST_OK;
+  for (uint32_t i = 0; i < 3 && st == ST_OK; i++) {
+    GateResult *g = &out->gate[out->ngates++];
+    *g = (GateResult){.name = names[i], .run = true, .passed = true};
+    st = run_grid(r, i < 2 ? i + 1 : 0, g, d);
+    out->passed &= st == ST_OK && g->passed;
+  }
+  return st;
+}
+
+Status ceiling_verify(Session *s, Device *dev, const char *template_name, const Params *given,
+                      const Problem *p, Verdict *out, Arena *a, Diag *d) {
+  *out = (Verdict){.reproduce = arena_printf(a,
+                                             "ptxsmith verify %s --problem words=%lld "
+                                             "--device %s",
+                                             template_name,
+                                             (long long)problem_int(p, "words", DEFAULT_WORDS),
+                                             device_info(dev)->id)};
+  CeilingRun r = {.dev = dev};
+  const Problem *complete = ceiling_problem(a, p);
+  Status st = operator_make(s, template_name, given, complete, NULL, &r.op, d);
+  if (st != ST_OK) return st;
+  r.in_words = problem_int(complete, "words", 0);
+  r.out_words = operator_arg(r.op, "sums")  ? MOST_BLOCKS
+                : operator_arg(r.op, "dst") ? r.in_words
+                                            : THREADS;
+  if (!output_name(r.op))
+    st = diag_fail(d, ST_INPUT, "%s has none of the outputs sums, dst and out", template_name);
+  if (st == ST_OK) st = operator_load(r.op, dev, d);
+  if (st == ST_OK) st = run_all(&r, out, d);
+  if (r.in_at) device_free(dev, r.in_at);
+  if (r.out_at) device_free(dev, r.out_at);
+  free(r.in);
+  free(r.out);
+  operator_free(r.op);
+  if (st != ST_OK) return st;
+  return out->passed ? ST_OK : ST_FAILED;
+}

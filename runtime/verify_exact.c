@@ -1,0 +1,186 @@
+// Gate 1: answers known in closed form.
+//
+// With Q = 0 every score is 0 and every visible key weighs the same: O is the mean of the visible
+// values and LSE is ln of their number.  One launch serves five such tests: column e of key head h
+// holds form (e + h) % 5, so that every column holds every form in some head.
+#include <math.h>
+#include <stdlib.h>
+
+#include "verify_gates.h"
+
+enum { FORM_CLOSED, FORM_INTEGER, FORM_CONSTANT, FORM_CANCEL, FORM_ONE_HOT, FORMS };
+static const char *const form_names[FORMS] = {"closed-form", "integer", "constant-v", "cancelling",
+                                              "one-hot"};
+
+typedef struct EqualV {
+  int64_t keys, heads, dim;
+  Dtype dtype;
+} EqualV;
+
+// The key whose one-hot sits in column e of (batch b, head h): the first, the last, its neighbours,
+// then spread over all keys, differently in each head.
+static int64_t probe(const EqualV *x, int64_t b, int64_t h, int64_t e) {
+  int64_t n = x->keys, slot = e / FORMS, at = b * x->heads + h;
+  if (slot == 0) return at % n;
+  if (slot == 1) return n - 1 - at % n;
+  return (int64_t)(random_bits(17, (uint64_t)(at * x->dim + slot)) % (uint64_t)n);
+}
+
+static double equal_value(void *ctx, int64_t b, int64_t j, int64_t h, int64_t e) {
+  const EqualV *x = ctx;
+  switch ((e + h) % FORMS) {
+  case FORM_CLOSED: return 0.01 * (double)j + (double)((b * x->heads + h) % 8);
+  case FORM_INTEGER: return (double)((j + 7 * (b * x->heads + h)) % 256);
+  case FORM_CONSTANT: return (double)(1 + (e + 3 * (b * x->heads + h)) % 127);
+  case FORM_CANCEL: // +a -a +b -b ...: the sum of an even number is 0, one key more or less shows
+    return (double)(1 + j / 2 % 127) * (j % 2 ? -1 : 1);
+  default: return j == probe(x, b, h, e);
+  }
+}
+
+// Means over the visible keys, from running sums.  V is exact in fp64 and so are all sums but those
+// of the closed form, whose error (n 2^-53) is nothing beside the bound.
+static void expected_means(const Problem *p, const AttnInputs *in, Reference *ref) {
+  int64_t batch = problem_int(p, "batch", 1), hq = problem_int(p, "heads_q", 1);
+  int64_t hkv = problem_int(p, "heads_kv", hq), sq = problem_int(p, "seqlen_q", 1);
+  int64_t sk = problem_int(p, "seqlen_k", 0), dim = problem_int(p, "head_dim", 1);
+  bool causal = problem_int(p, "causal", 0);
+  for (int64_t bk = 0; bk < batch * hkv; bk++)
+    for (int64_t e = 0; e < dim; e++) {
+      int64_t b = bk / hkv, k = bk % hkv, j = 0;
+      double sum = 0;
+      for (int64_t i = 0; i < sq; i++) {
+        int64_t n = visible_keys(causal, i, sq, sk);
+        for (; j < n; j++) sum += host_get(&in->v, b, j, k, e);
+        for (int64_t h = k * (hq / hkv); h < (k + 1) * (hq / hkv); h++) {
+          ref->o[((b * sq + i) * hq + h) * dim + e] = n ? sum / (double)n : 0;
+          ref->lse[(b * hq + h) * sq + i] = n ? log((double)n) : -INFINITY;
+        }
+      }
+    }
+}
+
+// fp32 arithmetic with exact sums leaves one division: 1 ulp of fp32 (2^-23 relative) for those
+// that multiply by a reciprocal, then one rounding to the dtype.  The closed form adds n rounded
+// numbers of one sign: (n - 1) 2^-24 relative in any order, and 8 more roundings for merging and
+// dividing.
+static Tolerance form_tolerance(int form, int64_t keys, Dtype o) {
+  if (o == DT_F64) return (Tolerance){.rel = 0x1p-40};
+  double half = dtype_mantissa(o) < 24 ? 0.5 : 0;
+  switch (form) {
+  case FORM_CLOSED: return (Tolerance){.rel = ((double)keys + 8) * 0x1p-24, .ulps = half};
+  case FORM_CONSTANT: return (Tolerance){0};
+  default: return (Tolerance){.rel = 0x1p-23, .ulps = half};
+  }
+}
+
+static bool power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
+
+static void compare_forms(GateRun *g, const Problem *p, const Reference *ref, const Outputs *out,
+                          bool only_one_hot) {
+  int64_t sk = problem_int(p, "seqlen_k", 0), hq = problem_int(p, "heads_q", 1);
+  for (int form = only_one_hot ? FORM_ONE_HOT : 0; form < FORMS; form++) {
+    bool exact_sums = form == FORM_CLOSED || form == FORM_ONE_HOT || sk <= 65536;
+    if (!exact_sums) {
+      gate_skip(g, form_names[form], "seqlen_k > 65536: sums may not be exact in fp32");
+      continue;
+    }
+    GateResult *r = gate_new(g, only_one_hot ? "one-hot-exact" : form_names[form]);
+    Expected x = {.o = ref->o,
+                  .o_max = form_tolerance(form, sk, out->o.t.dtype),
+                  .o_mean = -1,
+                  .forms = FORMS,
+                  .form = form,
+                  .group = hq / problem_int(p, "heads_kv", hq)};
+    if (only_one_hot) x.o_max = (Tolerance){0};
+    if (form == FORM_CLOSED) { // lg2.approx: 2^-22.6 relative, and as much absolute near 1
+      x.lse = ref->lse;
+      x.lse_max = (Tolerance){.abs = 0x1p-21, .rel = 0x1p-21};
+    }
+    compare_outputs(&x, &out->o, out->lse.host ? &out->lse : NULL, r);
+    gate_note_damage(g, r, out);
+  }
+}
+
+static Status reference_room(const Problem *p, Reference *ref, Diag *d) {
+  int64_t rows =
+      problem_int(p, "batch", 1) * problem_int(p, "seqlen_q", 1) * problem_int(p, "heads_q", 1);
+  size_t n = (size_t)(rows > 0 ? rows : 1);
+  *ref = (Reference){.o = calloc(n * (size_t)problem_int(p, "head_dim", 1), sizeof(double)),
+                     .lse = calloc(n, sizeof(double))};
+  if (ref->o && ref->lse) return ST_OK;
+  reference_free(ref);
+  return diag_fail(d, ST_INPUT, "not enough host memory for %lld expected rows", (long long)rows);
+}
+
+static double nought(void *ctx, int64_t b, int64_t j, int64_t h, int64_t e) {
+  (void)ctx, (void)b, (void)j, (void)h, (void)e;
+  return 0;
+}
+
+static Status equal_weights(GateRun *g, const Problem *p, bool only_one_hot, Diag *d) {
+  AttnInputs in;
+  Reference ref = {0};
+  Outputs out = {0};
+  Status st = inputs_make(p, g->runner->in_dtype, FILL_NAN, &in, d);
+  if (st == ST_OK) st = reference_room(p, &ref, d);
+  if (st == ST_OK) {
+    EqualV v = {.keys = in.v.t.shape[1], .heads = in.v.t.shape[2], .dim = in.v.t.shape[3]};
+    host_fill_with(&in.q, nought, NULL);
+    host_fill_random(&in.k, g->opts->seed + 11, 1);
+    host_fill_with(&in.v, equal_value, &v);
+    expected_means(p, &in, &ref);
+    st = g->runner->run(g->runner->ctx, p, &in, g->opts->grid, &out, d);
+  }
+  if (st == ST_OK) compare_forms(g, p, &ref, &out, only_one_hot);
+  outputs_free(&out);
+  reference_free(&ref);
+  inputs_free(&in);
+  return st;
+}
+
+// One-hot V over a power-of-two number of keys is exact to the bit: 2^-k, and every partial sum
+// too.
+Status gate_equal_weights(GateRun *g, Diag *d) {
+  if (g->rule) {
+    gate_skip(g, "closed-form", "a hook changes the scores; the reference gate applies its rule");
+    return ST_OK;
+  }
+  Status st = equal_weights(g, g->problem, false, d);
+  int64_t sk = problem_int(g->problem, "seqlen_k", 0), exact = 1;
+  while (exact * 2 <= sk && exact < 16384) exact *= 2; // 2^-14 is still a normal f16
+  if (st != ST_OK || g->opts->quick || problem_int(g->problem, "causal", 0) || sk == 0) return st;
+  bool same = power_of_two(sk) && exact == sk;
+  return equal_weights(g, same ? g->problem : problem_with(g->arena, g->problem, "seqlen_k", exact),
+                       true, d);
+}
+
+// One visible key: its weight is 1, O is its V to the bit, LSE its score.
+Status gate_one_key(GateRun *g, Diag *d) {
+  if (g->rule) {
+    gate_skip(g, "one-key", "a hook may mask the only key");
+    return ST_OK;
+  }
+  const Problem *p = problem_with(g->arena, g->problem, "seqlen_k", 1);
+  AttnInputs in;
+  Reference ref = {0};
+  Outputs out = {0};
+  Status st = inputs_make(p, g->runner->in_dtype, FILL_INF, &in, d);
+  if (st == ST_OK) {
+    inputs_fill_random(&in, g->opts->seed + 5);
+    st = reference_attention(p, &in, g->opts->threads, &ref, d);
+  }
+  if (st == ST_OK) st = g->runner->run(g->runner->ctx, p, &in, g->opts->grid, &out, d);
+  if (st == ST_OK) {
+    GateResult *r = gate_new(g, "one-key");
+    Expected x = expect_reference(&ref, &out, 1);
+    x.o_max = (Tolerance){0};
+    x.o_mean = 0;
+    compare_outputs(&x, &out.o, out.lse.host ? &out.lse : NULL, r);
+    gate_note_damage(g, r, &out);
+  }
+  outputs_free(&out);
+  reference_free(&ref);
+  inputs_free(&in);
+  return st;
+}

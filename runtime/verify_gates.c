@@ -1,0 +1,272 @@
+// Gates 2, 4 and 5: random inputs against the oracle, the same bits from any grid, and memory that
+// must not be seen or touched.
+#include "verify_gates.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// ---- results
+// -------------------------------------------------------------------------------------
+GateResult *gate_new(GateRun *g, const char *name) {
+  assert(g->verdict->ngates < VERIFY_MAX_GATES);
+  GateResult *r = &g->verdict->gate[g->verdict->ngates++];
+  *r = (GateResult){.name = name, .run = true, .passed = true};
+  return r;
+}
+
+void gate_skip(GateRun *g, const char *name, const char *why) {
+  GateResult *r = gate_new(g, name);
+  r->run = false;
+  r->why_not = why;
+}
+
+void gate_note_damage(GateRun *g, GateResult *r, const Outputs *out) {
+  if (!out->damaged) return;
+  r->passed = false;
+  r->note = arena_strdup(g->arena, out->note);
+  if (out->where.found) r->bad = out->where; // more to the point than what its poison compares as
+}
+
+Problem *problem_with(Arena *a, const Problem *p, const char *name, int64_t value) {
+  Problem *c = problem_copy(a, p);
+  problem_set_int(c, name, value);
+  return c;
+}
+
+// ---- gate 2
+// --------------------------------------------------------------------------------------
+static double largest(const double *x, int64_t n) {
+  double max = 0;
+  for (int64_t i = 0; i < n; i++)
+    if (isfinite(x[i]) && fabs(x[i]) > max) max = fabs(x[i]);
+  return max;
+}
+
+// LSE = (max + lg2 sum) ln 2 in fp32: lg2.approx is good to 2^-22 (of its result where that is
+// large), and four roundings follow at the size of the LSE.
+static double lse_slack(double lse) { return 0x1p-21 + 4 * dtype_ulp(DT_F32, lse) / 2; }
+
+Expected expect_reference(const Reference *ref, const Outputs *out, int64_t every) {
+  double max_o = largest(ref->o, tensor_elements(&out->o.t));
+  Expected x = {.o = ref->o,
+                .lse = ref->lse,
+                .o_max = {.abs = 2 * ref->plain_max + dtype_ulp(out->o.t.dtype, max_o)},
+                .o_mean = 1.5 * ref->plain_mean,
+                .every = every};
+  if (out->lse.host)
+    x.lse_max.abs =
+        2 * ref->plain_lse_max + lse_slack(largest(ref->lse, tensor_elements(&out->lse.t)));
+  return x;
+}
+
+// ---- gate 4
+// -------------------------------------------------------------------------------------- The same
+// bits, gaps and all.
+static void compare_bits(const char *name, const HostTensor *a, const HostTensor *b,
+                         const int64_t skip_row, GateResult *r) {
+  const int64_t *n = a->t.shape;
+  bool rows = a->t.rank == 4; // [batch, seqlen, heads, dim], else [batch, heads, seqlen]
+  int64_t last = rows ? n[3] : 1;
+  size_t bytes = (size_t)dtype_bytes(a->t.dtype);
+  for (int64_t i = 0; i < n[0]; i++)
+    for (int64_t j = 0; j < n[1]; j++)
+      for (int64_t k = 0; k < n[2]; k++)
+        for (int64_t e = 0; e < last; e++) {
+          if ((rows ? j : k) == skip_row) continue;
+          r->compared++;
+          size_t at = (size_t)tensor_at(&a->t, i, j, k, e) * bytes;
+          if (!memcmp((char *)a->host + at, (char *)b->host + at, bytes)) continue;
+          double x = host_get(a, i, j, k, e), y = host_get(b, i, j, k, e), err = fabs(y - x);
+          if (err > r->max_error) r->max_error = err;
+          r->passed = false;
+          if (r->bad.found) continue;
+          r->bad = (Mismatch){.found = true,
+                              .tensor = name,
+                              .batch = i,
+                              .head = rows ? k : j,
+                              .row = rows ? j : k,
+                              .col = e,
+                              .expected = x,
+                              .got = y};
+        }
+}
+
+static void compare_runs(const Outputs *first, const Outputs *again, int64_t skip_row,
+                         GateResult *r) {
+  compare_bits("o", &first->o, &again->o, skip_row, r);
+  if (first->lse.host) compare_bits("lse", &first->lse, &again->lse, skip_row, r);
+}
+
+static Status grid_run(GateRun *g, const Problem *p, const AttnInputs *in, const Outputs *first,
+                       uint32_t grid, GateResult *r, Diag *d) {
+  Outputs out;
+  Status st = g->runner->run(g->runner->ctx, p, in, grid, &out, d);
+  if (st != ST_OK) return st;
+  compare_runs(first, &out, -1, r);
+  gate_note_damage(g, r, &out);
+  if (!r->passed && !r->note) r->note = arena_printf(g->arena, "with %u block(s)", grid);
+  outputs_free(&out);
+  return ST_OK;
+}
+
+static Status compare_grids(GateRun *g, const Problem *p, const AttnInputs *in,
+                            const Outputs *first, Diag *d) {
+  GateResult *r = gate_new(g, "grid");
+  Status st = grid_run(g, p, in, first, 1, r, d);
+  if (st == ST_OK && r->passed) st = grid_run(g, p, in, first, 2, r, d);
+  return st;
+}
+
+// One block does all the work of a launch: a problem of the same kind that one block can do in
+// time.
+static Problem *smaller(Arena *a, const Problem *p, double flops) {
+  Problem *c = problem_copy(a, p);
+  int64_t group = problem_int(p, "heads_q", 1) / problem_int(p, "heads_kv", 1);
+  while (problem_flops(c) > flops) {
+    int64_t b = problem_int(c, "batch", 1), hkv = problem_int(c, "heads_kv", 1);
+    int64_t sq = problem_int(c, "seqlen_q", 1), sk = problem_int(c, "seqlen_k", 1);
+    if (b > 1) problem_set_int(c, "batch", b / 2);
+    else if (hkv > 1) problem_set_int(c, "heads_kv", hkv / 2);
+    else if (sq > 300) problem_set_int(c, "seqlen_q", sq / 2);
+    else if (sk > 300) problem_set_int(c, "seqlen_k", sk / 2);
+    else break;
+    problem_set_int(c, "heads_q", problem_int(c, "heads_kv", 1) * group);
+  }
+  return c;
+}
+
+#define GRID_FLOPS 0x1p32
+
+static Status gate_grid(GateRun *g, const AttnInputs *in, const Outputs *first, Diag *d) {
+  if (problem_flops(g->problem) <= GRID_FLOPS) return compare_grids(g, g->problem, in, first, d);
+  const Problem *p = smaller(g->arena, g->problem, GRID_FLOPS);
+  AttnInputs small;
+  Outputs out = {0};
+  Status st = inputs_make(p, g->runner->in_dtype, FILL_NAN, &small, d);
+  if (st == ST_OK) {
+    inputs_fill_random(&small, g->opts->seed + 1);
+    st = g->runner->run(g->runner->ctx, p, &small, 0, &out, d);
+  }
+  if (st == ST_OK) st = compare_grids(g, p, &small, &out, d);
+  outputs_free(&out);
+  inputs_free(&small);
+  return st;
+}
+
+// ---- gate 5
+// --------------------------------------------------------------------------------------
+static void refill_gaps(const AttnInputs *from, AttnInputs *to) {
+  const HostTensor *a[] = {&from->q, &from->k, &from->v};
+  HostTensor *b[] = {&to->q, &to->k, &to->v};
+  for (int t = 0; t < 3; t++) {
+    const int64_t *n = a[t]->t.shape;
+    for (int64_t i = 0; i < n[0]; i++)
+      for (int64_t j = 0; j < n[1]; j++)
+        for (int64_t k = 0; k < n[2]; k++)
+          for (int64_t e = 0; e < n[3]; e++) host_set(b[t], i, j, k, e, host_get(a[t], i, j, k, e));
+  }
+}
+
+// The last key is seen by the last query only: there K is NaN and V large.
+static void spoil_last_key(AttnInputs *in) {
+  const int64_t *n = in->k.t.shape;
+  for (int64_t b = 0; b < n[0]; b++)
+    for (int64_t h = 0; h < n[2]; h++)
+      for (int64_t e = 0; e < n[3]; e++) {
+        host_set(&in->k, b, n[1] - 1, h, e, NAN);
+        host_set(&in->v, b, n[1] - 1, h, e, 16384);
+      }
+}
+
+// Infinite where the first run had NaN, and under a causal mask a NaN that only the last row sees:
+// every other row must come out with the same bits.
+static Status gate_unseen(GateRun *g, const AttnInputs *in, const Outputs *first, Diag *d) {
+  const Problem *p = g->problem;
+  int64_t sq = problem_int(p, "seqlen_q", 1), sk = problem_int(p, "seqlen_k", 0);
+  bool spoil = problem_int(p, "causal", 0) && sq > 1 && sk > 0;
+  AttnInputs other;
+  Outputs out = {0};
+  Status st = inputs_make(p, g->runner->in_dtype, FILL_INF, &other, d);
+  if (st == ST_OK) {
+    refill_gaps(in, &other);
+    if (spoil) spoil_last_key(&other);
+    st = g->runner->run(g->runner->ctx, p, &other, g->opts->grid, &out, d);
+  }
+  if (st == ST_OK) {
+    GateResult *r = gate_new(g, "unseen");
+    compare_runs(first, &out, spoil ? sq - 1 : -1, r);
+    gate_note_damage(g, r, &out);
+  }
+  outputs_free(&out);
+  inputs_free(&other);
+  return st;
+}
+
+// ---- gates 2, 4 and 5 together
+// --------------------------------------------------------------------- What the host's oracle may
+// take: about ten seconds of two cores.
+#define ORACLE_FLOPS 0x1p34
+
+static int64_t sample_step(const Problem *p) {
+  double ratio = problem_flops(p) / ORACLE_FLOPS;
+  return ratio <= 1 ? 1 : ((int64_t)ratio | 1) + 2; // odd: heads and rows all get their turn
+}
+
+static Status oracle_rows(GateRun *g, const AttnInputs *in, int64_t *every, Reference *out,
+                          Diag *d) {
+  *every = sample_step(g->problem);
+  ReferenceOpts opts = {.threads = g->opts->threads, .every = *every};
+  Status st = g->rule ? hook_rule_prepare(g->rule, g->problem, in, &opts, d) : ST_OK;
+  if (st != ST_OK) return st;
+  opts.score = g->rule ? hook_rule_score : NULL;
+  opts.ctx = g->rule;
+  st = reference_rows(g->problem, in, &opts, out, d);
+  if (st != ST_OK || *every == 1 || !g->all_rows) return st;
+  Reference all;
+  st = g->all_rows(g->all_rows_ctx, g->problem, in, out, *every, &all, d);
+  if (st != ST_OK) return reference_free(out), st;
+  all.plain_max = out->plain_max;
+  all.plain_mean = out->plain_mean;
+  all.plain_lse_max = out->plain_lse_max;
+  reference_free(out);
+  *out = all;
+  *every = 1;
+  return ST_OK;
+}
+
+static Status compare_reference(GateRun *g, const AttnInputs *in, const Outputs *out, Diag *d) {
+  Reference ref;
+  int64_t every;
+  Status st = oracle_rows(g, in, &every, &ref, d);
+  if (st != ST_OK) return st;
+  GateResult *r = gate_new(g, "reference");
+  Expected x = expect_reference(&ref, out, every);
+  compare_outputs(&x, &out->o, out->lse.host ? &out->lse : NULL, r);
+  gate_note_damage(g, r, out);
+  reference_free(&ref);
+  return ST_OK;
+}
+
+static Status make_inputs(GateRun *g, AttnInputs *in, Diag *d) {
+  Status st = inputs_make(g->problem, g->runner->in_dtype, FILL_NAN, in, d);
+  if (st != ST_OK) return st;
+  if (g->opts->real) refill_gaps(g->opts->real, in);
+  else inputs_fill_random(in, g->opts->seed + 1);
+  return ST_OK;
+}
+
+Status gate_reference(GateRun *g, Diag *d) {
+  AttnInputs in;
+  Outputs out = {0};
+  Status st = make_inputs(g, &in, d);
+  if (st == ST_OK) st = g->runner->run(g->runner->ctx, g->problem, &in, g->opts->grid, &out, d);
+  if (st == ST_OK) st = compare_reference(g, &in, &out, d);
+  if (st == ST_OK && g->opts->save_dir) st = save_outputs(g->arena, g->opts->save_dir, &out, d);
+  if (st == ST_OK) st = gate_unseen(g, &in, &out, d);
+  if (st == ST_OK) st = gate_grid(g, &in, &out, d);
+  outputs_free(&out);
+  inputs_free(&in);
+  return st;
+}

@@ -1,0 +1,46 @@
+// The gates of docs/verification.md, over any Runner.
+#ifndef PTXSMITH_VERIFY_GATES_H
+#define PTXSMITH_VERIFY_GATES_H
+
+#include "compare.h"
+#include "verify_hook.h"
+#include "verify_run.h"
+
+typedef struct GateRun {
+  const Runner *runner;
+  const Problem *problem;   // complete: head_dim, dtype, causal, scale are there
+  const VerifyOpts *opts;
+  HookRule *rule;           // a hook's, NULL for none
+  // Fills in what every row should be where the host would take too long; NULL: there is no such
+  // help, and a sample of rows is compared.
+  Status (*all_rows)(void *ctx, const Problem *p, const AttnInputs *in, Reference *sample,
+                     int64_t every, Reference *out, Diag *d);
+  void *all_rows_ctx;
+  Arena *arena;             // of the Verdict
+  Verdict *verdict;
+} GateRun;
+
+// Each adds its GateResults to the verdict.  Another status than ST_OK: it could not be run.
+Status gate_equal_weights(GateRun *g, Diag *d); // closed-form, integer, constant-v, cancelling, one-hot
+Status gate_one_key(GateRun *g, Diag *d);
+Status gate_reference(GateRun *g, Diag *d);     // reference, unseen, grid
+Status gate_expect(GateRun *g, const Source *rows, Diag *d);
+
+// For gates: a new result; damage of a run as a failure of the gate it happened in.
+GateResult *gate_new(GateRun *g, const char *name);
+void gate_skip(GateRun *g, const char *name, const char *why);
+void gate_note_damage(GateRun *g, GateResult *r, const Outputs *out);
+// Gate 2's tolerances from the plain formula's error and the sizes of the outputs.
+Expected expect_reference(const Reference *ref, const Outputs *out, int64_t every);
+// A problem with one value changed.
+Problem *problem_with(Arena *a, const Problem *p, const char *name, int64_t value);
+
+// Gate 3's problem, input and committed row (false: there is none), for tests too.
+Problem *expect_problem(Arena *a, const Problem *like);
+void expect_inputs(AttnInputs *in);
+bool expect_row(const Source *rows, const Problem *p, Reference *out);
+
+// o.npy and lse.npy in `dir`, which is made.
+Status save_outputs(Arena *a, const char *dir, const Outputs *out, Diag *d);
+
+#endif

@@ -1,0 +1,169 @@
+#include "verify_hook.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify_data.h"
+
+struct HookRule {
+  Session *session;
+  const char *path;
+  uint64_t seed;
+  int64_t heads, seqlen_q, seqlen_k;
+  float *scores; // [batch, heads_q, seqlen_q, seqlen_k]
+};
+
+HookRule *hook_rule_new(Session *s, const char *path, uint64_t seed) {
+  HookRule *h = calloc(1, sizeof *h);
+  if (!h) abort();
+  *h = (HookRule){.session = s, .path = path, .seed = seed};
+  return h;
+}
+
+void hook_rule_free(HookRule *h) {
+  if (!h) return;
+  free(h->scores);
+  free(h);
+}
+
+// ---- the hook's own tensors
+// ------------------------------------------------------------------------
+static bool is_own(const char *name) {
+  const char *const own[] = {"q", "k", "v", "scores"};
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+    if (!strcmp(own[i], name)) return true;
+  return false;
+}
+
+static double extra_value(Dtype t, uint64_t r) {
+  if (!dtype_mantissa(t)) return (double)(r % 16);
+  return (double)(int64_t)(r % 257 - 128) / 64; // in [-2, 2], exact in every type
+}
+
+static Status extra_make(Operator *op, Device *dev, const ArgDecl *arg, uint64_t seed, Extras *out,
+                         Diag *d) {
+  Tensor t = {.dtype = arg->dtype, .rank = arg->rank};
+  Status st = arg_shape(arg, op->problem, t.shape, d);
+  if (st != ST_OK) return st;
+  if (out->n == EXTRA_MAX)
+    return diag_fail(d, ST_INPUT, "%s: a hook may bring %d tensors at most", arg->name, EXTRA_MAX);
+  tensor_dense(&t);
+  uint64_t bytes = tensor_span_bytes(&t), step = (uint64_t)dtype_bytes(t.dtype);
+  char *host = malloc(bytes ? bytes : 1);
+  if (!host) return diag_fail(d, ST_INPUT, "not enough host memory for tensor %s", arg->name);
+  uint64_t own = seed ^ content_hash(arg->name, strlen(arg->name));
+  for (uint64_t i = 0; i < bytes / step; i++)
+    dtype_store(t.dtype, host + i * step, extra_value(t.dtype, random_bits(own, i)));
+  st = device_alloc(dev, bytes ? bytes : 4, arg->name, &t.data, d);
+  if (st == ST_OK) {
+    out->p[out->n++] = t.data;
+    st = device_write(dev, t.data, host, bytes, d);
+  }
+  free(host);
+  return st == ST_OK ? operator_bind(op, arg->name, &t, d) : st;
+}
+
+static bool in_workspace(const Operator *op, const char *name) {
+  for (int i = 0; i < op->nslots; i++)
+    if (!strcmp(op->slot[i].arg->name, name)) return true;
+  return false;
+}
+
+Status extras_bind(Operator *op, Device *dev, uint64_t seed, Extras *out, Diag *d) {
+  Status st = ST_OK;
+  for (int s = 0; s < op->nsteps; s++) {
+    const Variant *v = op->step[s].variant;
+    for (int i = 0; i < v->nargs && st == ST_OK; i++) {
+      const ArgDecl *arg = &v->args[i];
+      bool first = operator_arg(op, arg->name) == arg;
+      if (first && arg->role == ARG_IN && !is_own(arg->name) && !in_workspace(op, arg->name))
+        st = extra_make(op, dev, arg, seed, out, d);
+    }
+  }
+  return st;
+}
+
+void extras_free(Extras *x, Device *dev) {
+  for (int i = 0; i < x->n; i++) device_free(dev, x->p[i]);
+  x->n = 0;
+}
+
+// ---- the rule
+// ------------------------------------------------------------------------------------
+static float *row_of(const HookRule *h, int64_t b, int64_t head, int64_t row) {
+  return h->scores + ((b * h->heads + head) * h->seqlen_q + row) * h->seqlen_k;
+}
+
+static Status collect(void *ctx, int worker, int64_t b, int64_t head, int64_t row, double *s,
+                      int64_t n) {
+  (void)worker;
+  float *to = row_of(ctx, b, head, row);
+  for (int64_t j = 0; j < n; j++) to[j] = (float)s[j];
+  return ST_OK;
+}
+
+Status hook_rule_score(void *ctx, int worker, int64_t b, int64_t head, int64_t row, double *s,
+                       int64_t n) {
+  (void)worker;
+  const float *from = row_of(ctx, b, head, row);
+  for (int64_t j = 0; j < n; j++) s[j] = from[j];
+  return ST_OK;
+}
+
+static Status run_rule(HookRule *h, Operator *op, Device *dev, uint64_t bytes, Diag *d) {
+  const Problem *p = op->problem;
+  Tensor t = {.dtype = DT_F32,
+              .rank = 4,
+              .shape = {problem_int(p, "batch", 1), h->heads, h->seqlen_q, h->seqlen_k}};
+  tensor_dense(&t);
+  Extras extras = {0};
+  Status st = operator_load(op, dev, d);
+  if (st == ST_OK) st = operator_plan(op, dev, NULL, d);
+  if (st == ST_OK) st = device_alloc(dev, bytes ? bytes : 4, "scores", &t.data, d);
+  if (st == ST_OK) st = device_write(dev, t.data, h->scores, bytes, d);
+  if (st == ST_OK) st = operator_bind(op, "scores", &t, d);
+  if (st == ST_OK) st = extras_bind(op, dev, h->seed, &extras, d);
+  if (st == ST_OK) st = operator_launch(op, dev, d);
+  if (st == ST_OK) st = device_sync(dev, d);
+  return st == ST_OK ? device_read(dev, h->scores, t.data, bytes, d) : st;
+}
+
+static Status apply_rule(HookRule *h, const Problem *p, uint64_t bytes, Diag *d) {
+  Device *sim;
+  Operator *op = NULL;
+  PlanOpts opts = {.build = {.hook_path = h->path}};
+  Status st = device_open("sim", &sim, d);
+  if (st != ST_OK) return st;
+  st = operator_make(h->session, "hook_eval", NULL, p, &opts, &op, d);
+  if (st == ST_OK) st = run_rule(h, op, sim, bytes, d);
+  operator_free(op);
+  device_close(sim); // and what is left on it
+  return st;
+}
+
+Status hook_rule_prepare(HookRule *h, const Problem *p, const AttnInputs *in,
+                         const ReferenceOpts *opts, Diag *d) {
+  const int64_t *n = in->q.t.shape;
+  h->heads = n[2];
+  h->seqlen_q = n[1];
+  h->seqlen_k = in->k.t.shape[1];
+  int64_t bytes = 4;
+  const int64_t by[] = {n[0], n[1], n[2], h->seqlen_k};
+  for (int i = 0; i < 4; i++)
+    if (__builtin_mul_overflow(bytes, by[i], &bytes)) bytes = INT64_MAX;
+  free(h->scores);
+  h->scores = bytes > INT32_MAX ? NULL : calloc((size_t)bytes + 1, 1);
+  if (!h->scores)
+    return diag_fail(d, ST_INPUT,
+                     "verifying a hook takes all %lld x %lld x %lld x %lld scores at once, which "
+                     "is too many; use a smaller problem",
+                     (long long)n[0], (long long)n[2], (long long)n[1], (long long)h->seqlen_k);
+  ReferenceOpts first = *opts;
+  first.score = collect;
+  first.ctx = h;
+  Reference ignored;
+  Status st = reference_rows(p, in, &first, &ignored, d);
+  if (st != ST_OK) return st;
+  reference_free(&ignored);
+  return apply_rule(h, p, (uint64_t)bytes, d);
+}

@@ -1,0 +1,25 @@
+// Hooks in verification: a user's score rule for the oracle, and data for the Args it brings.
+#ifndef PTXSMITH_VERIFY_HOOK_H
+#define PTXSMITH_VERIFY_HOOK_H
+
+#include "reference.h"
+
+// The oracle makes all scores, the template hook_eval runs the user's own lines on them in the
+// interpreter, and hook_rule_score gives the results back row by row.
+typedef struct HookRule HookRule;
+HookRule *hook_rule_new(Session *s, const char *path, uint64_t seed);
+void hook_rule_free(HookRule *h);
+// For one set of inputs; needs batch x heads_q x seqlen_q x seqlen_k floats of host memory twice.
+Status hook_rule_prepare(HookRule *h, const Problem *p, const AttnInputs *in,
+                         const ReferenceOpts *opts, Diag *d);
+Status hook_rule_score(void *ctx, int worker, int64_t b, int64_t head, int64_t row, double *s,
+                       int64_t n);
+
+// Allocates, fills and binds every input tensor of `op` that is not attention's own (q, k, v,
+// scores): what a hook declares.  The values follow from name and seed alone.
+enum { EXTRA_MAX = 16 };
+typedef struct Extras { DevPtr p[EXTRA_MAX]; int n; } Extras;
+Status extras_bind(Operator *op, Device *dev, uint64_t seed, Extras *out, Diag *d);
+void extras_free(Extras *x, Device *dev);
+
+#endif

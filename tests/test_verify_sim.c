@@ -1,0 +1,177 @@
+// Every kernel verified on the interpreter at small shapes: all gates, every template that makes
+// attention, the edges of their tiles and chunks.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "timer.h"
+
+typedef struct Fixture {
+  Arena *a;
+  Diag *d;
+  Session *s;
+  Device *sim;
+} Fixture;
+
+static int setup(void **state) {
+  Fixture *f = test_calloc(1, sizeof *f);
+  f->a = arena_new();
+  f->d = diag_new();
+  f->s = session_open(NULL, f->d);
+  assert_non_null(f->s);
+  if (device_open("sim", &f->sim, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
+  *state = f;
+  return 0;
+}
+
+static int teardown(void **state) {
+  Fixture *f = *state;
+  device_close(f->sim);
+  session_close(f->s);
+  arena_free(f->a);
+  diag_free(f->d);
+  test_free(f);
+  return 0;
+}
+
+static Params params_of(Fixture *f, const char *text) {
+  Params params = {0};
+  char word[64];
+  for (int n; sscanf(text, "%63s%n", word, &n) == 1; text += n)
+    assert_int_equal(params_parse(f->a, &params, word, f->d), ST_OK);
+  return params;
+}
+
+static Verdict judge(Fixture *f, const char *name, const char *params, const char *problem,
+                     const VerifyOpts *opts, Status want) {
+  Problem *p;
+  Verdict v = {0};
+  diag_reset(f->d);
+  if (problem_parse(f->a, problem, &p, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
+  Params given = params_of(f, params);
+  Status st = verify(f->s, f->sim, name, &given, p, opts, &v, f->a, f->d);
+  if (st != want)
+    fail_msg("%s %s %s: status %d\n%s%s", name, params, problem, (int)st, diag_text(f->d),
+             verdict_text(f->a, &v));
+  return v;
+}
+
+static void pass(Fixture *f, const char *name, const char *params, const char *problem) {
+  VerifyOpts opts = {.seed = 3, .threads = 2};
+  judge(f, name, params, problem, &opts, ST_OK);
+}
+
+static void prefill(void **state) {
+  Fixture *f = *state;
+  pass(f, "prefill_thread", "head_dim=32 causal=true", "b=2,hq=4,hkv=2,sq=33,sk=37");
+  pass(f, "prefill_thread", "head_dim=32 dtype=f16 vec=2", "b=2,hq=2,hkv=2,sq=3,sk=65");
+  pass(f, "prefill_thread", "head_dim=64 dtype=bf16", "b=2,hq=3,hkv=1,sq=5,sk=20,causal=1");
+}
+
+static void prefill_at_every_vec(void **state) {
+  Fixture *f = *state;
+  for (int vec = 1; vec <= 4; vec *= 2)
+    pass(f, "prefill_thread", arena_printf(f->a, "head_dim=32 vec=%d", vec),
+         "b=1,hq=2,hkv=1,sq=2,sk=9,causal=1");
+}
+
+static void decode(void **state) {
+  Fixture *f = *state;
+  pass(f, "decode_splitk", "head_dim=32", "b=2,hq=4,hkv=2,sq=1,sk=257,chunks=3");
+  pass(f, "decode_splitk", "head_dim=64 dtype=f16", "b=2,hq=8,hkv=2,sq=1,sk=129,chunks=2");
+  pass(f, "decode_splitk", "head_dim=32 dtype=bf16", "b=3,hq=7,hkv=1,sq=2,sk=65,chunks=4,causal=1");
+}
+
+// Chunks that get no key, one key in many chunks, as many chunks as keys.
+static void decode_with_empty_chunks(void **state) {
+  Fixture *f = *state;
+  const char *problems[] = {"b=2,hq=2,hkv=1,sq=2,sk=1,chunks=4", "b=2,hq=2,sq=1,sk=5,chunks=5",
+                            "b=1,hq=2,sq=1,sk=128,chunks=128", "b=2,hq=2,sq=1,sk=0"};
+  for (int i = 0; i < 4; i++) pass(f, "decode_splitk", "head_dim=32", problems[i]);
+}
+
+static void the_device_oracle(void **state) {
+  Fixture *f = *state;
+  pass(f, "oracle_f64", "head_dim=32", "b=2,hq=4,hkv=2,sq=3,sk=17,causal=1");
+  pass(f, "oracle_f64", "head_dim=32 dtype=bf16", "b=1,hq=2,hkv=2,sq=2,sk=9");
+}
+
+static void empty_dimensions(void **state) {
+  Fixture *f = *state;
+  pass(f, "prefill_thread", "head_dim=32", "b=2,hq=2,sq=3,sk=0");
+  pass(f, "prefill_thread", "head_dim=32", "b=0,hq=2,sq=3,sk=5");
+  pass(f, "prefill_thread", "head_dim=32", "b=2,hq=2,sq=0,sk=5");
+  pass(f, "prefill_thread", "head_dim=32 causal=1", "b=2,hq=2,sq=5,sk=2");
+  pass(f, "decode_splitk", "head_dim=32", "b=0,hq=2,sq=1,sk=5");
+}
+
+static void ceilings(void **state) {
+  Fixture *f = *state;
+  pass(f, "ceiling_read", "", "words=40001");
+  pass(f, "ceiling_copy", "", "words=40001");
+  pass(f, "ceiling_copy", "", "words=3");
+  pass(f, "ceiling_fma", "", "");
+}
+
+static void head_counts_of_real_models(void **state) {
+  Fixture *f = *state;
+  const char *heads[] = {"hq=28,hkv=4", "hq=40,hkv=8", "hq=24,hkv=4"};
+  for (int i = 0; i < 3; i++) {
+    const char *p = arena_printf(f->a, "b=1,%s,sq=1,sk=9", heads[i]);
+    VerifyOpts opts = {.seed = 3, .threads = 2, .quick = true};
+    judge(f, "decode_splitk", "head_dim=32", p, &opts, ST_OK);
+    judge(f, "prefill_thread", "head_dim=32", p, &opts, ST_OK);
+  }
+}
+
+static void what_is_refused(void **state) {
+  Fixture *f = *state;
+  VerifyOpts opts = {.seed = 3};
+  judge(f, "prefill_thread", "head_dim=32", "hq=1,sq=1,sk=1,d=64", &opts, ST_INPUT);
+  assert_non_null(strstr(diag_text(f->d), "disagree"));
+  judge(f, "prefill_thread", "", "hq=1,sq=1,sk=1,d=63", &opts, ST_INPUT);
+  judge(f, "combine", "", "hq=1,sq=1,sk=1", &opts, ST_INPUT);
+  judge(f, "prefill_thread", "", "hq=1,sk=1,sq=3000000000", &opts, ST_INPUT);
+}
+
+static void quick_runs_less(void **state) {
+  Fixture *f = *state;
+  VerifyOpts opts = {.seed = 3, .threads = 2, .quick = true};
+  Verdict v = judge(f, "prefill_thread", "head_dim=32", "hq=2,sq=2,sk=9", &opts, ST_OK);
+  assert_int_equal(v.ngates, 6);
+  assert_string_equal(v.gate[5].name, "expect");
+}
+
+static void the_repeating_command_is_whole(void **state) {
+  Fixture *f = *state;
+  VerifyOpts opts = {.seed = 3, .grid = 2, .quick = true, .plan = {.grid = 2}};
+  Verdict v = judge(f, "decode_splitk", "head_dim=32", "hq=2,sq=1,sk=9,chunks=2", &opts, ST_OK);
+  const char *parts[] = {"ptxsmith verify decode_splitk ", " head_dim=32 ", " vec=4 ",
+                         " --problem b=1,hq=2,hkv=2,sq=1,sk=9,d=32,causal=0,chunks=2,scale=",
+                         " --device sim --seed 3 --grid 2"};
+  for (int i = 0; i < 5; i++)
+    if (!strstr(v.reproduce, parts[i])) fail_msg("%s: no \"%s\"", v.reproduce, parts[i]);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      T(prefill),
+      T(prefill_at_every_vec),
+      T(decode),
+      T(decode_with_empty_chunks),
+      T(the_device_oracle),
+      T(empty_dimensions),
+      T(ceilings),
+      T(head_counts_of_real_models),
+      T(what_is_refused),
+      T(quick_runs_less),
+      T(the_repeating_command_is_whole),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
