@@ -66,6 +66,7 @@ static const char *target_text(Check *c, int sm) {
 
 static void check_minimum(Check *c, const PtxInst *in) {
   int ptx, sm;
+  if (ptx_inst_allowed(in, c->m->version, c->m->sm, c->m->sm_suffix)) return;
   ptx_inst_minimum(in, &ptx, &sm);
   if (!ptx_sm_satisfies(c->m->sm, c->m->sm_suffix, sm)) {
     char suffix[2] = {c->m->sm_suffix, 0};

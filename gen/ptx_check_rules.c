@@ -143,6 +143,13 @@ static void check_call(Check *c, const PtxInst *in) {
   check_call_list(c, in, args, f->nparams, "argument", f->name);
 }
 
+// The state of another CTA's mbarrier can't be returned.
+static void check_mbarrier(Check *c, const PtxInst *in) {
+  if (in->space != PTX_S_CLUSTER || !in->nopnds || in->opnds[0].kind != PTX_O_REG) return;
+  check_opnd_error(c, in, &in->opnds[0], "arriving at a .shared::cluster mbarrier returns nothing: "
+                                         "write _ instead of %s", c->f->regs[in->opnds[0].reg].name);
+}
+
 void check_rules(Check *c, const PtxInst *in) {
   const char *stem = ptx_inst_form(in)->stem;
   int before = c->diag->errors;
@@ -158,6 +165,9 @@ void check_rules(Check *c, const PtxInst *in) {
     break;
   case 's':
     if (!strcmp(stem, "setmaxnreg")) check_setmaxnreg(c, in);
+    break;
+  case 'm':
+    if (!strcmp(stem, "mbarrier")) check_mbarrier(c, in);
     break;
   case 'w': check_wgmma(c, in); break;
   default: break;

@@ -184,7 +184,7 @@ static const char *compile_marks(const char *p, PtxSpec *s) {
     case '*': s->by_vec = true; break;
     case '#': s->by_x = true; break;
     case '?': s->optional = true; break;
-    case '|': s->pair = true; break;
+    case '|': s->must_pair = s->pair, s->pair = true; break;
     case '!': s->negatable = true; break;
     case '_': s->sink = true; break;
     case '@': s->special = true; break;
@@ -287,8 +287,17 @@ static void mark_minima(void) {
     mod_infos[mod_intern(minima[i].mod, strlen(minima[i].mod))].late = true;
 }
 
+// Operands that modifiers bring along: the cache policy, the multicast mask, setp's predicate.
+static void mark_bringers(void) {
+  static const struct { const char *mod; char name; } bringers[] = {
+      {"L2::cache_hint", 'h'}, {"multicast::cluster", 'x'}, {"and", 'q'}, {"or", 'q'}, {"xor", 'q'}};
+  for (size_t i = 0; i < sizeof bringers / sizeof *bringers; i++)
+    mod_infos[mod_intern(bringers[i].mod, strlen(bringers[i].mod))].brings = bringers[i].name;
+}
+
 static void compile_table(void) {
   compile_all();
+  mark_bringers();
   mark_minima();
 }
 
@@ -412,6 +421,7 @@ static bool value_fits(const PtxSpec *s, const PtxInst *in, const PtxOperand *o)
   bool pred = ptx_spec_type(s, in) == PTX_T_PRED;
   switch (o->kind) {
   case PTX_O_REG:
+    if (s->must_pair) return false;
     if (s->imm_only || (o->negate && !s->negatable)) return false;
     return scalar_fits(s, in) && (pred == (o->type == PTX_T_PRED) || o->type == PTX_T_NONE);
   case PTX_O_INT: return !s->dest && !s->reg_only && scalar_fits(s, in);
@@ -436,17 +446,28 @@ static bool spec_fits(const PtxSpec *s, const PtxInst *in, const PtxOperand *o) 
   }
 }
 
+enum { MUST_NOT, MUST, MAY };
+
+// Some optional operands stand there if and only if a modifier does.
+static int wanted(const PtxSpec *s, const PtxInst *in) {
+  if (s->name != 'h' && s->name != 'x' && s->name != 'q') return MAY;
+  for (int i = 0; i < in->nmods; i++)
+    if (mod_infos[in->mods[i]].brings == s->name) return MUST;
+  return MUST_NOT;
+}
+
 static bool fits_from(const Compiled *c, int s, const PtxInst *in, const PtxOperand *o, int at,
                       int n, bool prefix, uint8_t *slot) {
   if (at == n && prefix) return true;
   if (s == c->nspecs) return at == n;
   const PtxSpec *spec = &specs[c->spec + s];
-  if (at < n && spec_fits(spec, in, &o[at]) &&
+  int want = spec->optional ? wanted(spec, in) : MUST;
+  if (at < n && want != MUST_NOT && spec_fits(spec, in, &o[at]) &&
       fits_from(c, s + 1, in, o, at + 1, n, prefix, slot)) {
     slot[at] = (uint8_t)s;
     return true;
   }
-  return spec->optional && fits_from(c, s + 1, in, o, at, n, prefix, slot);
+  return want != MUST && fits_from(c, s + 1, in, o, at, n, prefix, slot);
 }
 
 bool ptx_form_fits(int form, const PtxInst *in, const PtxOperand *opnds, int n, uint8_t *slot) {
@@ -502,6 +523,30 @@ void ptx_inst_minimum(const PtxInst *in, int *ptx, int *sm) {
       if (later_target(minima[i].sm, *sm)) *sm = minima[i].sm;
     }
   }
+  // Loads and stores of 32 bytes by one thread (ISA 9.7.9.8).
+  bool wide = in->vec > 2 && in->vec * ptx_type_bits((PtxType)in->type[0]) > 128;
+  if (wide && (f->stem[0] == 'l' || f->stem[0] == 's')) {
+    if (*ptx < 88) *ptx = 88;
+    if (later_target(100, *sm)) *sm = 100;
+  }
+}
+
+bool ptx_inst_allowed(const PtxInst *in, int version, int sm, char suffix) {
+  int ptx, need;
+  ptx_inst_minimum(in, &ptx, &need);
+  if (version >= ptx && ptx_sm_satisfies(sm, suffix, need)) return true;
+  // Another row may allow the same instruction from another version on for another target.
+  PtxInst other = *in;
+  uint8_t slot[PTX_MAX_OPERANDS];
+  for (int f = ptx_form_next(in->form); f >= 0; f = ptx_form_next(f)) {
+    other.form = (uint16_t)f;
+    if (!ptx_form_takes(f, in->mods, in->nmods, other.type) ||
+        !ptx_form_fits(f, &other, in->opnds, in->nopnds, slot))
+      continue;
+    ptx_inst_minimum(&other, &ptx, &need);
+    if (version >= ptx && ptx_sm_satisfies(sm, suffix, need)) return true;
+  }
+  return false;
 }
 
 bool ptx_sm_satisfies(int sm, char suffix, int need) {

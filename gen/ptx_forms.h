@@ -32,6 +32,7 @@ typedef struct PtxSpec {
   bool by_x;          // #
   bool optional;      // ?
   bool pair;          // |
+  bool must_pair;     // ||
   bool negatable;     // !
   bool sink;          // _
   bool special;       // @
@@ -47,6 +48,7 @@ typedef struct PtxModInfo {
   uint8_t vec;      // v2 v4 v8: 2 4 8; else 0
   uint8_t x;        // x1 x2 x4: 1 2 4; else 0
   uint16_t shape_n; // m64nNkK: N, else 0
+  char brings;      // the operand that stands there because of it: h, x, q; else 0
   bool late;        // PTX_MOD_MINIMA speaks of it
 } PtxModInfo;
 const PtxModInfo *ptx_mod_info(PtxMod m);
@@ -79,7 +81,8 @@ char *ptx_form_text(Arena *a, int form);
 // Least ISA version and target of an instruction: its form's, raised by modifiers that came later.
 // sm may carry PTX_SM_ARCH or PTX_SM_ARCH_UP.
 void ptx_inst_minimum(const PtxInst *in, int *ptx, int *sm);
-// "sm_90a"
+// Does some row allow the instruction at this .version and .target?
+bool ptx_inst_allowed(const PtxInst *in, int version, int sm, char suffix);
 bool ptx_sm_satisfies(int sm, char suffix, int need);
 
 #endif
