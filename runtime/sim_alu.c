@@ -136,11 +136,7 @@ static bool emit_lane(Decoder *x, const PtxInst *in, const LaneOp *f, OpFn fn,
 static bool find(Decoder *x, const PtxInst *in, LaneOp *f) {
   if (x->isa->find(in, f))
     return true;
-  const PtxForm *form = ptx_inst_form(in);
-  char *text = arena_strdup(x->prog->arena, form->stem);
-  for (int i = 0; i < in->nmods; i++)
-    text = arena_printf(x->prog->arena, "%s.%s", text, ptx_mod_text(in->mods[i]));
-  return sim_unsupported(x, in, text);
+  return sim_unsupported(x, in, sim_name(x, in));
 }
 
 bool sim_alu(Decoder *x, const PtxInst *in) {

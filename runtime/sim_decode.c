@@ -22,11 +22,14 @@ bool sim_unsupported(Decoder *x, const PtxInst *in, const char *what) {
   return false;
 }
 
-bool sim_LATER(Decoder *x, const PtxInst *in) {
-  char *text = arena_printf(x->prog->arena, "%s%s", ptx_inst_form(in)->stem,
-                            ptx_inst_form(in)->mods);
-  return sim_unsupported(x, in, text);
+const char *sim_name(Decoder *x, const PtxInst *in) {
+  const char *text = ptx_inst_form(in)->stem;
+  for (int i = 0; i < in->nmods; i++)
+    text = arena_printf(x->prog->arena, "%s.%s", text, ptx_mod_text(in->mods[i]));
+  return text;
 }
+
+bool sim_LATER(Decoder *x, const PtxInst *in) { return sim_unsupported(x, in, sim_name(x, in)); }
 
 // ---- places in the frame --------------------------------------------------------------------------
 int sim_width(PtxType t) {
@@ -399,6 +402,8 @@ static void place_registers(Decoder *x) {
   f->init = arena_array(a, uint32_t, x->ptx->nregs + 1);
   x->tracked = arena_array(a, bool, x->ptx->nregs + 1);
   sim_unproven(a, x->ptx, x->flow, x->tracked);
+  for (int i = 0; i < x->ptx->nregs; i++) // the compiler's word that the value does not matter
+    x->tracked[i] &= !x->ptx->regs[i].undefined;
   f->init_at = x->top;
   for (int i = 0; i < x->ptx->nregs; i++)
     if (x->tracked[i])

@@ -59,6 +59,7 @@ bool sim_LATER(Decoder *x, const PtxInst *in);
 Op *sim_emit(Decoder *x, OpFn fn);
 // From here on the lanes whose guard is false are elsewhere: for Ops that move groups of lanes.
 void sim_split_guard(Decoder *x);
+const char *sim_name(Decoder *x, const PtxInst *in); // "add.rn.f32"
 bool sim_unsupported(Decoder *x, const PtxInst *in, const char *what);
 
 // Bytes a lane of a register takes: 4, 8, 16; 1 for a predicate mask.
