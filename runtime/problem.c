@@ -195,22 +195,33 @@ static Status add_text(Problem *p, const char *text, const char *const *extra, i
   return d->errors == errors ? ST_OK : ST_INPUT;
 }
 
+static Status finish(Problem *p, Problem **out, Diag *d) {
+  if (!problem_value(p, "batch")) problem_set_int(p, "batch", 1);
+  if (!problem_value(p, "heads_kv") && problem_value(p, "heads_q"))
+    problem_set_int(p, "heads_kv", problem_int(p, "heads_q", 1));
+  Status st = problem_check(p, d);
+  if (st == ST_OK) *out = p;
+  return st;
+}
+
 Status problem_parse_with(Arena *a, const char *text, const char *const *extra, int nextra,
                           Problem **out, Diag *d) {
   *out = NULL;
   Problem *p = problem_copy(a, &(Problem){.name = ""});
   Status st = add_text(p, text, extra, nextra, d);
-  if (st != ST_OK) return st;
-  if (!problem_value(p, "batch")) problem_set_int(p, "batch", 1);
-  if (!problem_value(p, "heads_kv") && problem_value(p, "heads_q"))
-    problem_set_int(p, "heads_kv", problem_int(p, "heads_q", 1));
-  st = problem_check(p, d);
-  if (st == ST_OK) *out = p;
-  return st;
+  return st == ST_OK ? finish(p, out, d) : st;
 }
 
 Status problem_parse(Arena *a, const char *text, Problem **out, Diag *d) {
   return problem_parse_with(a, text, NULL, 0, out, d);
+}
+
+Status problem_parse_over(Arena *a, const char *text, const char *changes, Problem **out, Diag *d) {
+  *out = NULL;
+  Problem *p = problem_copy(a, &(Problem){.name = ""});
+  Status st = add_text(p, text, NULL, 0, d);
+  if (st == ST_OK) st = add_text(p, changes, NULL, 0, d);
+  return st == ST_OK ? finish(p, out, d) : st;
 }
 
 // The shortest decimal that reads back as the same double.

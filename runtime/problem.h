@@ -34,6 +34,8 @@ Status problem_parse(Arena *a, const char *text, Problem **out, Diag *d);
 // The same, and the names in `extra` (those a hook declares) are numbers too.
 Status problem_parse_with(Arena *a, const char *text, const char *const *extra, int nextra,
                           Problem **out, Diag *d);
+// "b=1,...", and what `changes` says otherwise, checked together.
+Status problem_parse_over(Arena *a, const char *text, const char *changes, Problem **out, Diag *d);
 Status problem_check(const Problem *p, Diag *d);
 Problem *problem_copy(Arena *a, const Problem *p);
 const Value *problem_value(const Problem *p, const char *name);        // NULL when absent

@@ -228,6 +228,37 @@ static void work_figures(void **state) {
     }
 }
 
+// Every named problem parses, has all that attention needs, and no name is there twice.
+static void named_problems(void **state) {
+  Fixture *f = *state;
+  Session *s = session_open(NULL, f->d);
+  NamedProblem *list;
+  int n;
+  if (problem_list(s, f->a, &list, &n, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
+  assert_true(n >= 20);
+  for (int i = 0; i < n; i++) {
+    Problem *p;
+    if (problem_open(s, f->a, list[i].name, &p, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
+    assert_string_equal(p->name, list[i].name);
+    assert_string_equal(problem_text(f->a, p), list[i].text);
+    for (int j = 0; j < i; j++) assert_string_not_equal(list[i].name, list[j].name);
+  }
+  session_close(s);
+}
+
+static void a_name_and_what_differs(void **state) {
+  Fixture *f = *state;
+  Session *s = session_open(NULL, f->d);
+  Problem *p;
+  assert_int_equal(problem_open(s, f->a, "llama3-8b/decode-16k,b=4,hq=64", &p, f->d), ST_OK);
+  assert_string_equal(problem_text(f->a, p), "b=4,hq=64,hkv=8,sq=1,sk=16384,d=128,causal=0");
+  assert_int_equal(problem_open(s, f->a, "llama3-8b/decode-16k,hkv=5", &p, f->d), ST_INPUT);
+  diag_reset(f->d);
+  assert_int_equal(problem_open(s, f->a, "lama3-8b/decode-16k", &p, f->d), ST_INPUT);
+  assert_non_null(strstr(diag_text(f->d), "did you mean \"llama3-8b/decode-16k\""));
+  session_close(s);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
@@ -243,6 +274,8 @@ int main(void) {
       T(shapes_follow_the_declaration),
       T(spans_of_tensors),
       T(work_figures),
+      T(named_problems),
+      T(a_name_and_what_differs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,9 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "npy.h"
 #include "timer.h"
+#include "verify_data.h"
 
 typedef struct Fixture {
   Arena *a;
@@ -157,6 +159,28 @@ static void the_repeating_command_is_whole(void **state) {
     if (!strstr(v.reproduce, parts[i])) fail_msg("%s: no \"%s\"", v.reproduce, parts[i]);
 }
 
+// The Q, K and V of one layer of a real model on real text.
+static void real_tensors(void **state) {
+  Fixture *f = *state;
+  AttnInputs in = {0};
+  const char *names[] = {"q", "k", "v"};
+  HostTensor *t[] = {&in.q, &in.k, &in.v};
+  for (int i = 0; i < 3; i++) {
+    char *path = arena_printf(f->a, "%s/data/minilm_%s.npy", TESTS_DIR, names[i]);
+    if (npy_read_tensor(path, DT_F32, &layout_dense, t[i], f->d) != ST_OK)
+      fail_msg("%s", diag_text(f->d));
+  }
+  const int64_t *n = in.q.t.shape;
+  char *problem = arena_printf(f->a, "b=%d,hq=%d,sq=%d,sk=%d,d=%d", (int)n[0], (int)n[2], (int)n[1],
+                               (int)in.k.t.shape[1], (int)n[3]);
+  VerifyOpts opts = {.seed = 3, .threads = 2, .real = &in};
+  judge(f, "prefill_thread", "", problem, &opts, ST_OK);
+  judge(f, "decode_splitk", "", problem, &opts, ST_OK);
+  judge(f, "prefill_thread", "", "b=1,hq=12,sq=8,sk=8,d=32", &opts, ST_INPUT);
+  assert_non_null(strstr(diag_text(f->d), "q: shape is"));
+  inputs_free(&in);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
@@ -172,6 +196,7 @@ int main(void) {
       T(what_is_refused),
       T(quick_runs_less),
       T(the_repeating_command_is_whole),
+      T(real_tensors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
