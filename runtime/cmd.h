@@ -26,6 +26,7 @@ CLI_VERBS(X)
 Status cmd_session(Cmd *c, Session **out); // with --templates
 Status cmd_device(Cmd *c, Device **out);   // --device, --threads, --isa, --seed
 Status cmd_problem(Cmd *c, Problem **out); // --problem: a name or values
+Status cmd_problem_of(Cmd *c, const char *spec, Problem **out);
 Status cmd_build_opts(Cmd *c, VariantOpts *out); // --target, --hook, --loc
 
 #endif

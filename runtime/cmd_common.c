@@ -1,6 +1,7 @@
 // What several verbs ask for: the session, the device, the problem, options of the build.
 #include "cmd.h"
 #include "parse.h"
+#include "sim_lanes.h"
 
 #pragma weak problem_open
 
@@ -13,11 +14,15 @@ Status cmd_session(Cmd *c, Session **out) {
 Status cmd_device(Cmd *c, Device **out) {
   const Cli *cli = c->cli;
   if (!c->device) {
+    const char *isa = cli->text[OPT_ISA];
+    if (isa && !lane_isa(isa))
+      return diag_error(c->diag, NOWHERE,
+                        "--isa: this host has no %s; it is baseline, avx2 or avx512", isa);
     const char *spec = cli_has(cli, OPT_DEVICE) ? cli->text[OPT_DEVICE] : "auto";
     Status st = device_open(spec, &c->device, c->diag);
     if (st) return st;
     SimOpts opts = {.threads = (int)cli->number[OPT_THREADS],
-                    .isa = cli->text[OPT_ISA],
+                    .isa = isa,
                     .seed = cli->number[OPT_SEED],
                     .counters = true};
     device_sim_opts(c->device, &opts);
@@ -32,13 +37,17 @@ Status cmd_build_opts(Cmd *c, VariantOpts *out) {
   return target ? parse_target(target, &out->sm, &out->sm_suffix, c->diag) : ST_OK;
 }
 
+Status cmd_problem_of(Cmd *c, const char *spec, Problem **out) {
+  Session *s;
+  Status st = cmd_session(c, &s);
+  if (!st && !problem_open) return problem_parse(c->arena, spec, out, c->diag);
+  return st ? st : problem_open(s, c->arena, spec, out, c->diag);
+}
+
 Status cmd_problem(Cmd *c, Problem **out) {
   *out = NULL;
   const char *spec = c->cli->text[OPT_PROBLEM];
-  if (!spec)
-    return diag_error(c->diag, NOWHERE, "%s needs --problem: a name or b=1,hq=8,sq=1,sk=4096,d=128",
-                      cli_verbs[c->cli->verb].name);
-  Session *s;
-  Status st = cmd_session(c, &s);
-  return st ? st : problem_open(s, c->arena, spec, out, c->diag);
+  if (spec) return cmd_problem_of(c, spec, out);
+  return diag_error(c->diag, NOWHERE, "%s needs --problem: a name or b=1,hq=8,sq=1,sk=4096,d=128",
+                    cli_verbs[c->cli->verb].name);
 }

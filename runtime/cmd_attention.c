@@ -1,0 +1,144 @@
+// The subject of verify and bench: problem, device, and the user's own tensors.
+#include "cmd_attention.h"
+
+#include <string.h>
+
+#include "npy.h"
+#include "verify_data.h"
+
+static const struct {
+  CliOptId opt;
+  const char *name;
+} real_opts[3] = {{OPT_Q, "q"}, {OPT_K, "k"}, {OPT_V, "v"}};
+
+static Status read_header(Cmd *c, const char *path, NpyArray *out) {
+  Source *src;
+  Status st = source_read(c->arena, path, &src, c->diag);
+  if (!st) st = npy_parse(src->text, src->len, path, out, c->diag);
+  if (!st && out->rank != 4)
+    st = diag_error(c->diag, (Place){.src = src},
+                    "%d dimensions; a tensor has 4: [batch, seqlen, heads, head_dim]", out->rank);
+  return st;
+}
+
+// What the files say about a size; the problem may leave it out, and must not disagree.
+static Status size_from_file(Cmd *c, Problem *p, const char *name, int64_t n, CliOptId opt,
+                             bool defaulted) {
+  if (problem_gives(p, name) && !defaulted && problem_int(p, name, 0) != n)
+    return diag_error(c->diag, NOWHERE, "%s=%lld in the problem, but %s has %lld", name,
+                      (long long)problem_int(p, name, 0), c->cli->text[opt], (long long)n);
+  problem_set_int(p, name, n);
+  return ST_OK;
+}
+
+static bool text_gives(const char *text, const char *short_name, const char *name) {
+  for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+    size_t n = strcspn(at, "=,");
+    if (at[n] == '=' && ((strlen(short_name) == n && !memcmp(at, short_name, n)) ||
+                         (strlen(name) == n && !memcmp(at, name, n))))
+      return true;
+  }
+  return false;
+}
+
+// Sizes and element type from the headers of --q and --k; `p` has what --problem gives.
+static Status problem_from_files(Cmd *c, Problem *p) {
+  const char *text = c->cli->text[OPT_PROBLEM];
+  NpyArray q, k;
+  Status st = read_header(c, c->cli->text[OPT_Q], &q);
+  if (!st) st = read_header(c, c->cli->text[OPT_K], &k);
+  if (st) return st;
+  // Parsing fills in batch and heads_kv where they are not given.
+  bool b = !text || !text_gives(text, "b", "batch");
+  bool hkv = !text || !text_gives(text, "hkv", "heads_kv");
+  const struct { const char *name; int64_t n; CliOptId opt; bool defaulted; } sizes[] = {
+      {"batch", q.shape[0], OPT_Q, b},      {"seqlen_q", q.shape[1], OPT_Q, false},
+      {"heads_q", q.shape[2], OPT_Q, false}, {"head_dim", q.shape[3], OPT_Q, false},
+      {"seqlen_k", k.shape[1], OPT_K, false}, {"heads_kv", k.shape[2], OPT_K, hkv},
+  };
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !st; i++)
+    st = size_from_file(c, p, sizes[i].name, sizes[i].n, sizes[i].opt, sizes[i].defaulted);
+  if (!p->has_dtype) {
+    p->has_dtype = true;
+    p->dtype = q.type == NPY_F16 ? DT_F16 : q.type == NPY_U16 ? DT_BF16 : DT_F32;
+  }
+  return st ? st : problem_check(p, c->diag);
+}
+
+static Status check_shape(Cmd *c, const char *path, const HostTensor *h, const int64_t want[4]) {
+  if (!memcmp(h->t.shape, want, 4 * sizeof *want)) return ST_OK;
+  const int64_t *s = h->t.shape;
+  return diag_error(c->diag, NOWHERE,
+                    "%s: shape is [%lld, %lld, %lld, %lld], not [%lld, %lld, %lld, %lld]", path,
+                    (long long)s[0], (long long)s[1], (long long)s[2], (long long)s[3],
+                    (long long)want[0], (long long)want[1], (long long)want[2],
+                    (long long)want[3]);
+}
+
+static Status read_real(Cmd *c, Subject *s) {
+  const Problem *p = s->problem;
+  int64_t b = problem_int(p, "batch", 1), d = problem_int(p, "head_dim", 1);
+  int64_t q[4] = {b, problem_int(p, "seqlen_q", 1), problem_int(p, "heads_q", 1), d};
+  int64_t kv[4] = {b, problem_int(p, "seqlen_k", 1), problem_int(p, "heads_kv", 1), d};
+  HostTensor *to[3] = {&s->real.q, &s->real.k, &s->real.v};
+  Status st = ST_OK;
+  for (int i = 0; i < 3 && !st; i++) {
+    const char *path = c->cli->text[real_opts[i].opt];
+    st = npy_read_tensor(path, p->dtype, &layout_dense, to[i], c->diag);
+    if (!st) st = check_shape(c, path, to[i], i ? kv : q);
+  }
+  s->has_real = true;
+  s->opts.real = &s->real;
+  s->opts.real_args = arena_printf(c->arena, "--q %s --k %s --v %s",
+                                   cli_quote(c->arena, c->cli->text[OPT_Q]),
+                                   cli_quote(c->arena, c->cli->text[OPT_K]),
+                                   cli_quote(c->arena, c->cli->text[OPT_V]));
+  return st;
+}
+
+static Status open_problem(Cmd *c, Subject *s) {
+  int given = 0;
+  for (int i = 0; i < 3; i++) given += cli_has(c->cli, real_opts[i].opt);
+  if (!given) return cmd_problem(c, &s->problem);
+  if (given != 3) return diag_error(c->diag, NOWHERE, "--q, --k and --v belong together");
+  const char *spec = cli_has(c->cli, OPT_PROBLEM) ? c->cli->text[OPT_PROBLEM] : "";
+  Status st = cmd_problem_of(c, spec, &s->problem);
+  const char *dtype = params_get(&c->cli->params, "dtype");
+  if (!st && dtype && !s->problem->has_dtype)
+    s->problem->has_dtype = dtype_parse(dtype, &s->problem->dtype);
+  if (!st) st = problem_from_files(c, s->problem);
+  return st ? st : read_real(c, s);
+}
+
+Status subject_open(Cmd *c, Subject *out) {
+  *out = (Subject){.template_name = c->cli->operand[0]};
+  const TemplateInfo *info;
+  Status st = cmd_session(c, &out->session);
+  // A wrong template name is told before anything about the problem.
+  if (!st) st = session_template(out->session, out->template_name, &info, c->diag);
+  if (!st) st = open_problem(c, out);
+  if (!st) st = cmd_build_opts(c, &out->opts.build);
+  if (!st) st = cmd_device(c, &out->device);
+  out->opts.seed = c->cli->number[OPT_SEED];
+  out->opts.grid = (uint32_t)c->cli->number[OPT_GRID];
+  out->opts.threads = (int)c->cli->number[OPT_THREADS];
+  out->opts.save_dir = c->cli->text[OPT_SAVE];
+  out->opts.plan = (PlanOpts){.grid = out->opts.grid, .build = out->opts.build};
+  if (st) subject_close(out);
+  return st;
+}
+
+void subject_close(Subject *s) {
+  if (s->has_real) inputs_free(&s->real);
+}
+
+void subject_json(const Subject *s, const Cmd *c, Json *j) {
+  json_str(j, "template", s->template_name);
+  json_object(j, "params");
+  for (int i = 0; i < c->cli->params.n; i++)
+    json_str(j, c->cli->params.v[i].name, c->cli->params.v[i].value);
+  json_close(j);
+  json_str(j, "problem", problem_text(c->arena, s->problem));
+  json_str(j, "device", device_info(s->device)->id);
+  json_str(j, "device_name", device_info(s->device)->name);
+}

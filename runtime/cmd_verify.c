@@ -1,0 +1,65 @@
+// verify TEMPLATE name=value ... --problem ...: runs a variant, holds it against the truth.
+#include "cmd_attention.h"
+
+void verdict_json(const Verdict *v, Json *j) {
+  json_bool(j, "passed", v->passed);
+  json_array(j, "gates");
+  for (int i = 0; i < v->ngates; i++) {
+    const GateResult *g = &v->gate[i];
+    json_object(j, NULL);
+    json_str(j, "name", g->name);
+    json_str(j, "result", !g->run ? "not run" : g->passed ? "passed" : "failed");
+    if (!g->run) json_str(j, "why", g->why_not);
+    if (g->run) {
+      json_num(j, "max_error", g->max_error);
+      json_num(j, "max_allowed", g->max_allowed);
+      json_num(j, "mean_error", g->mean_error);
+      json_num(j, "mean_allowed", g->mean_allowed);
+    }
+    if (g->bad.found) {
+      json_object(j, "first_bad");
+      json_int(j, "batch", g->bad.batch);
+      json_int(j, "head", g->bad.head);
+      json_int(j, "row", g->bad.row);
+      json_int(j, "column", g->bad.col);
+      json_num(j, "expected", g->bad.expected);
+      json_num(j, "found", g->bad.got);
+      json_close(j);
+    }
+    json_close(j);
+  }
+  json_close(j);
+  if (v->reproduce) json_str(j, "reproduce", v->reproduce);
+}
+
+static void print_verdict(Cmd *c, const Subject *s, const Verdict *v) {
+  printf("%s", s->template_name);
+  for (int i = 0; i < c->cli->params.n; i++)
+    printf(" %s=%s", c->cli->params.v[i].name, c->cli->params.v[i].value);
+  printf(" on %s, %s\n", device_info(s->device)->id, problem_text(c->arena, s->problem));
+  fputs(verdict_text(c->arena, v), stdout);
+  int run = 0;
+  for (int i = 0; i < v->ngates; i++) run += v->gate[i].run;
+  printf(v->passed ? "verified: %d gates passed\n" : "NOT verified (%d gates run)\n", run);
+}
+
+Status cmd_verify(Cmd *c) {
+  Subject s;
+  Status st = subject_open(c, &s);
+  if (st) return st;
+  Verdict v = {0};
+  st = verify(s.session, s.device, s.template_name, &c->cli->params, s.problem, &s.opts, &v,
+              c->arena, c->diag);
+  bool told = !st || st == ST_FAILED;
+  if (told && cli_has(c->cli, OPT_JSON)) {
+    Json j;
+    json_begin(&j, c->arena);
+    subject_json(&s, c, &j);
+    verdict_json(&v, &j);
+    fputs(json_end(&j), stdout);
+  } else if (told) {
+    print_verdict(c, &s, &v);
+  }
+  subject_close(&s);
+  return st;
+}
