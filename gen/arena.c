@@ -110,12 +110,16 @@ char *arena_strndup(Arena *a, const char *s, size_t n) {
 char *arena_strdup(Arena *a, const char *s) { return arena_strndup(a, s, strlen(s)); }
 
 char *arena_vprintf(Arena *a, const char *fmt, va_list ap) {
+  char small[256]; // most texts: formatted once
   va_list again;
   va_copy(again, ap);
-  int n = vsnprintf(NULL, 0, fmt, ap);
+  int n = vsnprintf(small, sizeof small, fmt, ap);
   assert(n >= 0);
   char *p = arena_alloc(a, (size_t)n + 1);
-  vsnprintf(p, (size_t)n + 1, fmt, again);
+  if ((size_t)n < sizeof small)
+    memcpy(p, small, (size_t)n);
+  else
+    vsnprintf(p, (size_t)n + 1, fmt, again);
   va_end(again);
   return p;
 }

@@ -200,7 +200,7 @@ static int declare_constrain(lua_State *L) {
   if (x->probe) return lua_env_stop(L);
   Place at = {.origin = expansion_origin(L)};
   diag_error(x->d, at, "%s", msg);
-  diag_add(x->d, SEV_NOTE, NOWHERE, "the parameters are %s", variant_id(x->arena, x->v));
+  diag_add(x->d, SEV_NOTE, NOWHERE, "with %s", variant_id(x->arena, x->v));
   return lua_env_reported(L);
 }
 

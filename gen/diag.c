@@ -131,7 +131,7 @@ static const char *how_reached(OriginKind kind) {
   switch (kind) {
   case ORIGIN_CALL: return "called from here";
   case ORIGIN_INCLUDE: return "included from here";
-  case ORIGIN_HOOK: return "put in by the hook here";
+  case ORIGIN_HOOK: return "the hook is put in here";
   case ORIGIN_FILE: break;
   }
   return "from here";

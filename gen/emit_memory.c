@@ -131,9 +131,9 @@ static void store_half(lua_State *L, const Access *a, int at, int n) {
 
 static void move_half(lua_State *L, const Access *a, bool store) {
   emitf(L, "{");
-  if (a->n > 1) emitf(L, ".reg .b32        %%w<%d>;", piece(a->n, 2) / 2);
+  if (a->n > 1) emitf(L, ".reg .b32       %%w<%d>;", piece(a->n, 2) / 2);
   bool halves = a->n % 2 || (!store && a->dtype == DT_F16);
-  if (halves) emitf(L, ".reg .b16        %%h<2>;");
+  if (halves) emitf(L, ".reg .b16       %%h<2>;");
   for (int at = 0, n; at < a->n; at += n) {
     n = piece(a->n - at, 2);
     if (store) store_half(L, a, at, n);

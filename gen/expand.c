@@ -100,13 +100,26 @@ void emit_op(lua_State *L, const char *op, const char *fmt, ...) {
   emit_text(L, LINE_CODE, arena_printf(a, "%-*s %s;", OPERAND_COLUMN - 1, op, operands));
 }
 
+// Decimal digits at the end of a buffer; most values are integers and Lua would make strings of them.
+static const char *digits(int64_t v, char buf[24], size_t *len) {
+  char *p = buf + 24;
+  uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+  do *--p = (char)('0' + u % 10);
+  while (u /= 10);
+  if (v < 0) *--p = '-';
+  *len = (size_t)(buf + 24 - p);
+  return p;
+}
+
 // The text of a line with expressions: their values are arguments 2, 3, ...
 static const char *fill_in(lua_State *L, Expansion *x, const TemplateLine *t, size_t *len) {
   const char *value[MAX_EXPRS], *why = NULL;
+  char number[MAX_EXPRS][24];
   size_t n[MAX_EXPRS], total = t->piece_len[0];
   assert(t->nexprs < MAX_EXPRS); // more arguments than Lua compiles
   for (int i = 0; i < t->nexprs; i++) {
-    value[i] = lua_env_text(L, i + 2, &n[i], &why);
+    value[i] = lua_isinteger(L, i + 2) ? digits(lua_tointeger(L, i + 2), number[i], &n[i])
+                                       : lua_env_text(L, i + 2, &n[i], &why);
     if (!value[i]) lua_env_error(L, "${%s} %s", t->expr[i], why);
     if (memchr(value[i], '\n', n[i]))
       lua_env_error(L, "${%s} has a line break in it: PTX lines belong into the template",
@@ -126,6 +139,13 @@ static const char *fill_in(lua_State *L, Expansion *x, const TemplateLine *t, si
   return text;
 }
 
+// Most lines stand at the top level of the template: no caller to ask for.
+static const Origin *line_origin(lua_State *L, Expansion *x, const TemplateLine *t) {
+  lua_Debug ar;
+  if (lua_getstack(L, 2, &ar)) return expansion_origin(L);
+  return origin_intern(x, (Origin){t->src, t->line, ORIGIN_FILE, NULL});
+}
+
 // __line(id, values...): a PTX line of a template.
 static int emit_template_line(lua_State *L) {
   Expansion *x = expansion_of(L);
@@ -142,7 +162,7 @@ static int emit_template_line(lua_State *L) {
   size_t len = t->piece_len[0];
   const char *text = t->nexprs ? fill_in(L, x, t, &len) : t->piece[0];
   Line line = {text,           (uint32_t)len,     (uint8_t)t->kind,   t->opens, t->closes_first,
-               t->after_blank, t->ends_statement, expansion_origin(L)};
+               t->after_blank, t->ends_statement, line_origin(L, x, t)};
   emit_line(L, &line);
   return 0;
 }
@@ -205,7 +225,7 @@ static void add_loc(Assembly *s, const Line *l) {
   add_row(s, 8, row, strlen(row), o);
 }
 
-// Columns: labels 0, comments 4, instructions 8, four more in each nested scope and for the later
+// Columns: labels 0, comments 4, instructions 8; four more in each nested scope and for the later
 // lines of a statement; 0 outside of the entry.
 static void add_line(Assembly *s, const Line *l, int *depth, bool continues) {
   if (l->after_blank && s->nmap && s->text[s->n - 1] == '\n' && s->n > 1 &&
@@ -214,7 +234,7 @@ static void add_line(Assembly *s, const Line *l, int *depth, bool continues) {
   int at = l->closes_first ? *depth - 1 : *depth;
   int indent = at > 0 ? 4 + 4 * at : 0;
   if (at > 0 && l->kind == LINE_LABEL) indent = 0;
-  if (at > 0 && l->kind == LINE_COMMENT) indent -= 4;
+  if (at == 1 && l->kind == LINE_COMMENT) indent = 4;
   if (at > 0 && l->kind == LINE_CODE && continues) indent += 4;
   if (s->x->opts->loc && at > 0 && is_instruction(l) && !continues) add_loc(s, l);
   add_row(s, indent, l->text, l->len, l->origin);

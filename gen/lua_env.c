@@ -135,6 +135,7 @@ LuaEnv *lua_env_new(void) {
   lua_setfield(L, -2, "__metatable");
   lua_rawsetp(L, LUA_REGISTRYINDEX, &meta_key);
   set_interval(e, L, HOOK_INTERVAL);
+  lua_gc(L, LUA_GCINC, 1000, 400, 0); // the live part is small: collect seldom
   return e;
 }
 
@@ -246,6 +247,7 @@ int lua_env_frames(lua_State *L, int level, LuaFrame *out, int max) {
 static const Origin *chain_of(Arena *a, const LuaFrame *f, int n) {
   const Origin *up = NULL;
   while (n-- > 0) {
+    if (up && f[n].src == up->src && f[n].line == up->line) continue; // recursion: once is enough
     Origin *o = arena_new_of(a, Origin);
     *o = (Origin){f[n].src, f[n].line, up ? f[n].kind : ORIGIN_FILE, up};
     up = o;

@@ -144,12 +144,20 @@ static Names template_names(Session *s) {
   return names;
 }
 
+static void add_folder(Session *s, Names *names, const char *below) {
+  DIR *dir = s->dir ? opendir(arena_printf(s->arena, "%s/%s%s", s->dir, TEMPLATES, below)) : NULL;
+  for (struct dirent *e; dir && (e = readdir(dir));)
+    *arena_push(s->arena, names->v, names->n, names->cap) =
+        arena_printf(s->arena, "%s%s%s", TEMPLATES, below, e->d_name);
+  if (dir) closedir(dir);
+}
+
 const char *session_nearest(Session *s, Arena *a, const char *path) {
   Names names = {0};
   for (int i = 0; i < embedded_nfiles; i++)
-    *arena_push(a, names.v, names.n, names.cap) = embedded_files[i].path;
-  for (int i = 0; i < s->nfiles; i++)
-    if (!s->files[i]->user) *arena_push(a, names.v, names.n, names.cap) = s->files[i]->path;
+    *arena_push(s->arena, names.v, names.n, names.cap) = embedded_files[i].path;
+  add_folder(s, &names, "");
+  add_folder(s, &names, "lib/");
   sort_names(&names);
   return diag_nearest(a, path, names.v, names.n);
 }

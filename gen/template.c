@@ -160,9 +160,8 @@ const char *template_translate(Arena *a, const Source *src, TemplateLines *lines
     else if (!blank) // an empty line shows above the PTX line that follows it, if one does
       ptx_line(&t, line, s, end, after_blank);
     after_blank = blank;
-    put(&t, "\n", 1);
+    put(&t, "\n", line < src->nlines); // a last newline would be a line more than the file has
   }
-  put(&t, "", 0);
   t.out[t.n] = 0;
   *len = t.n;
   return d->errors > errors ? NULL : t.out;

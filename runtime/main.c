@@ -1,7 +1,9 @@
 // The program: parses the command line, runs one verb, prints its messages, exits with its status.
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd.h"
 #include "interrupt.h"
@@ -47,8 +49,10 @@ Status cmd_version(Cmd *c) {
 static Status flush_output(Diag *d) {
   errno = 0;
   if (!fflush(stdout) && !ferror(stdout)) return ST_OK;
-  if (errno == EPIPE) return ST_OK;
-  return diag_error(d, NOWHERE, "standard output: %s", strerror(errno ? errno : EIO));
+  const char *why = errno ? strerror(errno) : "can't be written";
+  struct pollfd out = {.fd = STDOUT_FILENO};
+  if (poll(&out, 1, 0) == 1 && out.revents & POLLERR) return ST_OK;
+  return diag_error(d, NOWHERE, "standard output: %s", why);
 }
 
 static int exit_code(Status st) { return st == ST_INTERRUPTED ? 130 : (int)st; }

@@ -3,7 +3,7 @@
 #
 #   == what is shown                 begins a case, in an empty folder of its own
 #   file NAME                        the indented lines that follow are the file's text
-#   sh COMMAND                       any other preparation
+#   sh COMMAND                       anything else that must succeed; $PROGRAM is the program
 #   run ARGUMENTS                    the program; quotes as in a shell.  $TESTS is the tests folder
 #   exit N                           its exit code (0 when the line is left out)
 #   err LINE                         standard error's lines, in order, from the first one on
@@ -18,7 +18,8 @@
 set -euo pipefail
 program=$(realpath "$1") cases=$2
 TESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-export TESTS
+PROGRAM=$program
+export TESTS PROGRAM
 top=$(mktemp -d)
 trap 'rm -rf "$top"' EXIT
 
@@ -62,7 +63,7 @@ while IFS= read -r line || [ -n "$line" ]; do
     '' | '#'*) ;;
     '==') end_run; title=$rest; count=$((count + 1)); dir=$top/$count; mkdir "$dir" ;;
     file) file=$dir/$rest; : >"$file" ;;
-    sh) (cd "$dir" && eval "$rest") ;;
+    sh) if ! (cd "$dir" && eval "$rest"); then fail "failed: $rest"; fi ;;
     run)
       end_run
       ran=1 code=0

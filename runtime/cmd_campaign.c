@@ -1,0 +1,206 @@
+// campaign: predict, then measure, rung by rung.
+#include "cmd_tune.h"
+#include "progress.h"
+
+#include <string.h>
+
+typedef struct Campaign {
+  Cmd *c;
+  Session *session;
+  Script *script;
+  Tuner tuner;
+  Store predictions;
+  DeviceInfo device;
+  Progress progress;
+  int64_t done;
+  bool json, wrong, empty;
+} Campaign;
+
+typedef struct Expected {
+  double us; // 0: the point can't be built, so it has no prediction
+  const char *hash;
+} Expected;
+
+// ---- before the first launch ------------------------------------------------------------------------
+
+static void put(Arena *a, Params *p, const char *name, double x) {
+  params_set(a, p, name, arena_printf(a, "%.17g", x));
+}
+
+// What is known of a variant without running it.
+static Params counted_work(Arena *a, const Operator *op) {
+  const Step *step = &op->step[0];
+  const Variant *v = step->variant;
+  Params work = {0};
+  PtxStats stats = {0};
+  if (v->module && v->entry) ptx_stats(v->module, v->entry, &stats);
+  const uint32_t *b = v->launch.block;
+  const struct { const char *name; double value; } fields[] = {
+      {"insts", stats.insts},
+      {"registers", stats.live_max},
+      {"shared_bytes", stats.shared_bytes + v->launch.smem_bytes},
+      {"loop_insts", stats.loop_insts},
+      {"loop_flops", stats.loop_flops},
+      {"loop_global_bytes", stats.loop_global_bytes},
+      {"loop_shared_bytes", stats.loop_shared_bytes},
+      {"intensity", stats.loop_intensity},
+      {"blocks", (double)step->work},
+      {"threads", (double)(b[0] ? b[0] : 1) * (b[1] ? b[1] : 1) * (b[2] ? b[2] : 1)},
+      {"launches", op->nsteps},
+      {"chunks", (double)problem_int(op->problem, "chunks", 0)},
+  };
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+    put(a, &work, fields[i].name, fields[i].value);
+  return work;
+}
+
+// One line, whose hash is that of what stands before it.  On the disk when this returns.
+static Status write_prediction(Campaign *k, const Run *r, const char *point, const Prediction *p,
+                               const Ceiling *ceiling, Expected *out) {
+  Arena *a = k->c->arena;
+  Json j;
+  json_begin(&j, a);
+  json_str(&j, "record", "prediction");
+  json_str(&j, "time", utc_now(a));
+  json_str(&j, "campaign", script_name(k->script));
+  json_str(&j, "rung", r->name);
+  json_str(&j, "template", r->template_name);
+  json_str(&j, "problem", r->spec);
+  json_str(&j, "params", point);
+  json_str(&j, "device", k->device.name);
+  json_num(&j, "expected_us", p->us);
+  json_str(&j, "why", p->why);
+  json_num(&j, "read_gbs", ceiling->read_gbs);
+  json_num(&j, "fma_gflops", ceiling->fma_gflops);
+  json_bool(&j, "modelled", ceiling->modelled);
+  const char *line = json_end(&j);
+  size_t n = strlen(line) - 2; // without the brace and the newline
+  out->us = p->us;
+  out->hash =
+      arena_printf(a, "%016llx", (unsigned long long)content_hash(line, n));
+  line = arena_printf(a, "%.*s,\"hash\":\"%s\"}\n", (int)n, line, out->hash);
+  return store_append(&k->predictions, line, true, k->c->diag);
+}
+
+static Status predict_point(Campaign *k, const Run *r, int point, const Ceiling *ceiling,
+                            Expected *out) {
+  Arena *a = k->c->arena;
+  Diag *d = k->c->diag, *quiet = diag_new();
+  Params params = {0};
+  Problem *problem;
+  Operator *op = NULL;
+  *out = (Expected){0};
+  Status st = tune_point(&k->tuner, r, r->points[point], &params, &problem, d);
+  // A combination that can't be built is pruned later, with its reason.
+  bool built = !st && !operator_make(k->session, r->template_name, &params, problem, NULL, &op,
+                                     quiet) &&
+               !operator_plan(op, NULL, NULL, quiet);
+  diag_free(quiet);
+  if (!st && built) {
+    Params work = counted_work(a, op);
+    Prediction p;
+    st = script_predict(k->script, r, point, &work, ceiling, k->device.sm_count, &p, d);
+    if (!st) st = write_prediction(k, r, r->points[point], &p, ceiling, out);
+  }
+  operator_free(op);
+  return st;
+}
+
+// The device's ceilings at the rung's size.  The device is closed again: the workers have their own,
+// and its memory is theirs.
+static Status measure_ceilings(Campaign *k, const Run *r, Ceiling *out) {
+  Device *dev;
+  Status st = cmd_device(k->c, &dev);
+  if (st) return st;
+  k->device = *device_info(dev);
+  if (k->device.is_sim) k->device.sm_count = 132; // the modelled device's (time_model.c)
+  st = ceiling_measure(k->session, dev, (uint64_t)problem_kv_bytes(r->problem), out, k->c->diag);
+  device_close(dev);
+  k->c->device = NULL;
+  return st;
+}
+
+static Status predict_rung(Campaign *k, const Run *r, Expected *out) {
+  Ceiling ceiling;
+  Status st = measure_ceilings(k, r, &ceiling);
+  for (int i = 0; i < r->npoints && !st; i++) st = predict_point(k, r, i, &ceiling, &out[i]);
+  return st;
+}
+
+// ---- measuring --------------------------------------------------------------------------------------
+
+static Status measure_rung(Campaign *k, const Run *r, const Expected *expected, Rows *rows) {
+  Status st = ST_OK;
+  tune_begin_run(&k->tuner);
+  for (int i = 0; i < r->npoints && !st; i++) {
+    Outcome o;
+    progress_at(&k->progress, k->done++);
+    st = tune_run(&k->tuner, r, i, expected[i].us, expected[i].hash, &o, k->c->diag);
+    if (st && st != ST_INTERRUPTED) return st;
+    if (!o.fields.n) break; // Ctrl-C between two points
+    rows_add(k->c->arena, rows, &o);
+    if (k->json) cmd_outcome_json(k->c, r, &o);
+  }
+  return st;
+}
+
+static Status print_rung(Campaign *k, const Run *r, const Rows *rows) {
+  const char *text;
+  if (k->json) return ST_OK;
+  progress_clear(&k->progress);
+  Status st = script_report(k->script, "rung", r, rows->v, rows->n, &text, k->c->diag);
+  if (!st) printf("%s\n", text);
+  return st;
+}
+
+static Status climb(Campaign *k, const Run *r) {
+  if (!r->predicts) {
+    fprintf(stderr, "%s: no prediction, so it is not measured\n", r->name);
+    return ST_OK;
+  }
+  Rows rows = {0};
+  Expected *expected = arena_array(k->c->arena, Expected, r->npoints + 1);
+  Status st = predict_rung(k, r, expected);
+  if (st) return st;
+  st = measure_rung(k, r, expected, &rows);
+  k->wrong |= rows.wrong > 0;
+  k->empty |= rows.ok == 0;
+  Status printed = st && st != ST_INTERRUPTED ? st : print_rung(k, r, &rows);
+  return st ? st : printed;
+}
+
+static Status climb_all(Campaign *k) {
+  int n;
+  const Run *runs = script_runs(k->script, &n);
+  int64_t total = 0;
+  for (int i = 0; i < n; i++) total += runs[i].predicts ? runs[i].npoints : 0;
+  progress_begin(&k->progress, stderr, "variants", total);
+  Status st = ST_OK;
+  for (int i = 0; i < n && !st; i++) st = climb(k, &runs[i]);
+  progress_clear(&k->progress);
+  return st;
+}
+
+Status cmd_campaign(Cmd *c) {
+  TuneOpts opts;
+  Campaign k = {.c = c, .json = cli_has(c->cli, OPT_JSON), .predictions = {.fd = -1}};
+  Status st = cmd_session(c, &k.session);
+  if (!st) st = script_open(k.session, c->cli->operand[0], NULL, &k.script, c->diag);
+  if (st) return st;
+  cmd_tune_opts(c, &opts);
+  const char *name = script_name(k.script);
+  const char *path = arena_printf(c->arena, "%s/%s.predictions.jsonl", opts.out_dir, name);
+  st = store_open(c->arena, path, &k.predictions, c->diag);
+  if (!st) st = tune_open(k.session, &opts, name, &k.tuner, c->diag);
+  if (!st) {
+    st = climb_all(&k);
+    if (!k.json) printf("predictions: %s\nresults: %s\n", path, k.tuner.store.path);
+    tune_close(&k.tuner);
+  }
+  store_close(&k.predictions);
+  script_close(k.script);
+  if (st) return st;
+  if (k.wrong) return diag_fail(c->diag, ST_FAILED, "a variant did not pass verification");
+  if (k.empty) return diag_fail(c->diag, ST_FAILED, "a rung ended without a variant that was timed");
+  return ST_OK;
+}

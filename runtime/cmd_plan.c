@@ -1,0 +1,95 @@
+// plan: what would run for a problem, and why.
+#include "cmd.h"
+#include "planner.h"
+
+// The user's own rows come first, so that they win.
+static Status read_tables(Cmd *c, Session *s, PlannerTable *out) {
+  const char *own = "out/planner.txt";
+  const Source *built_in;
+  Source *src;
+  FILE *f = fopen(own, "r");
+  Status st = ST_OK;
+  if (f) {
+    fclose(f);
+    st = source_read(c->arena, own, &src, c->diag);
+    if (!st) st = planner_parse(c->arena, src, out, c->diag);
+  }
+  if (!st) st = session_file(s, "lua/planner.txt", &built_in, c->diag);
+  if (!st) st = planner_parse(c->arena, built_in, out, c->diag);
+  return st;
+}
+
+static const char *params_text(Arena *a, const Params *p) {
+  const char *text = "";
+  for (int i = 0; i < p->n; i++)
+    text = arena_printf(a, "%s%s%s=%s", text, i ? " " : "", p->v[i].name, p->v[i].value);
+  return text;
+}
+
+static void print_text(Cmd *c, const PlannerChoice *choice, const Operator *op, const char *shape) {
+  printf("problem    %s\nshape      %s\ndevice     %s\n", problem_text(c->arena, op->problem), shape,
+         device_info(c->device)->name);
+  for (int i = 0; i < op->nsteps; i++) {
+    const Step *s = &op->step[i];
+    printf("launch %d   %s\n           grid %u, block %u, %u bytes of shared memory, hash %s\n",
+           i + 1, s->variant->id, s->grid[0], s->variant->launch.block[0],
+           s->variant->launch.smem_bytes, s->variant->hash);
+  }
+  printf("workspace  %llu bytes, the first %llu zero\nwhy        %s\n",
+         (unsigned long long)op->workspace_bytes, (unsigned long long)op->workspace_zero_bytes,
+         choice->why);
+  for (int i = 0; i < choice->npassed; i++) printf("not        %s\n", choice->passed[i]);
+}
+
+static void print_json(Cmd *c, const PlannerChoice *choice, const Operator *op, const char *shape) {
+  Json j;
+  json_begin(&j, c->arena);
+  json_str(&j, "problem", problem_text(c->arena, op->problem));
+  json_str(&j, "shape", shape);
+  json_str(&j, "device", device_info(c->device)->id);
+  json_str(&j, "template", choice->template_name);
+  json_str(&j, "params", params_text(c->arena, &choice->params));
+  json_int(&j, "chunks", problem_int(op->problem, "chunks", 0));
+  json_array(&j, "launches");
+  for (int i = 0; i < op->nsteps; i++) {
+    json_object(&j, NULL);
+    json_str(&j, "variant", op->step[i].variant->id);
+    json_str(&j, "hash", op->step[i].variant->hash);
+    json_uint(&j, "grid", op->step[i].grid[0]);
+    json_close(&j);
+  }
+  json_close(&j);
+  json_uint(&j, "workspace_bytes", op->workspace_bytes);
+  json_bool(&j, "measured", choice->row != NULL);
+  json_str(&j, "why", choice->why);
+  fputs(json_end(&j), stdout);
+}
+
+static Status show(Cmd *c, Session *s, const PlannerChoice *choice) {
+  Operator *op;
+  Status st = operator_make(s, choice->template_name, &choice->params, choice->problem, NULL, &op,
+                            c->diag);
+  if (st) return st;
+  st = operator_load(op, c->device, c->diag); // a persistent grid asks for the occupancy
+  if (!st) st = operator_plan(op, c->device, NULL, c->diag);
+  if (!st) {
+    const char *shape = planner_shape(c->arena, choice->problem);
+    (cli_has(c->cli, OPT_JSON) ? print_json : print_text)(c, choice, op, shape);
+  }
+  operator_free(op);
+  return st;
+}
+
+Status cmd_plan(Cmd *c) {
+  Session *s;
+  Device *dev;
+  Problem *p;
+  PlannerTable table = {0};
+  PlannerChoice choice;
+  Status st = cmd_session(c, &s);
+  if (!st) st = problem_open(s, c->arena, c->cli->operand[0], &p, c->diag);
+  if (!st) st = read_tables(c, s, &table);
+  if (!st) st = cmd_device(c, &dev);
+  if (!st) st = planner_choose(s, c->arena, &table, p, device_info(dev), &choice, c->diag);
+  return st ? st : show(c, s, &choice);
+}

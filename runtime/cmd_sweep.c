@@ -1,0 +1,82 @@
+// sweep: verifies, times and ranks the variants that a script asks for.
+#include "cmd_tune.h"
+#include "planner.h"
+#include "progress.h"
+
+typedef struct Sweep {
+  Cmd *c;
+  Script *script;
+  Tuner tuner;
+  Progress progress;
+  int64_t done;
+  bool json, wrong, empty;
+} Sweep;
+
+static int64_t points_to_try(const Run *r, int64_t limit) {
+  return limit && limit < r->npoints ? limit : r->npoints;
+}
+
+static Status print_run(Sweep *s, const Run *r, const Rows *rows) {
+  const char *text;
+  if (s->json) return ST_OK;
+  progress_clear(&s->progress);
+  Status st = script_report(s->script, "sweep", r, rows->v, rows->n, &text, s->c->diag);
+  if (st) return st;
+  fputs(text, stdout);
+  const char *row = planner_row_of(s->c->arena, r, rows->v, rows->n);
+  if (row) printf("  planner row: %s\n", row);
+  putchar('\n');
+  return ST_OK;
+}
+
+static Status one_run(Sweep *s, const Run *r, int64_t n) {
+  Rows rows = {0};
+  Status st = ST_OK;
+  tune_begin_run(&s->tuner);
+  for (int i = 0; i < n && !st; i++) {
+    Outcome o;
+    progress_at(&s->progress, s->done++);
+    st = tune_run(&s->tuner, r, i, 0, NULL, &o, s->c->diag);
+    if (st && st != ST_INTERRUPTED) return st;
+    if (!o.fields.n) break; // Ctrl-C between two points
+    rows_add(s->c->arena, &rows, &o);
+    if (s->json) cmd_outcome_json(s->c, r, &o);
+  }
+  s->wrong |= rows.wrong > 0;
+  s->empty |= rows.ok == 0;
+  Status printed = print_run(s, r, &rows);
+  return st ? st : printed;
+}
+
+static Status all_runs(Sweep *s) {
+  int n;
+  const Run *runs = script_runs(s->script, &n);
+  int64_t limit = (int64_t)s->c->cli->number[OPT_LIMIT], total = 0;
+  for (int i = 0; i < n; i++) total += points_to_try(&runs[i], limit);
+  progress_begin(&s->progress, stderr, "variants", total);
+  Status st = ST_OK;
+  for (int i = 0; i < n && !st; i++) st = one_run(s, &runs[i], points_to_try(&runs[i], limit));
+  progress_clear(&s->progress);
+  return st;
+}
+
+Status cmd_sweep(Cmd *c) {
+  Session *session;
+  TuneOpts opts;
+  Sweep s = {.c = c, .json = cli_has(c->cli, OPT_JSON)};
+  Status st = cmd_session(c, &session);
+  if (!st) st = script_open(session, c->cli->operand[0], &c->cli->params, &s.script, c->diag);
+  if (st) return st;
+  cmd_tune_opts(c, &opts);
+  st = tune_open(session, &opts, script_name(s.script), &s.tuner, c->diag);
+  if (!st) {
+    st = all_runs(&s);
+    if (!s.json) printf("results: %s\n", s.tuner.store.path);
+    tune_close(&s.tuner);
+  }
+  script_close(s.script);
+  if (st) return st;
+  if (s.wrong) return diag_fail(c->diag, ST_FAILED, "a variant did not pass verification");
+  if (s.empty) return diag_fail(c->diag, ST_FAILED, "a run ended without a variant that was timed");
+  return ST_OK;
+}

@@ -1,0 +1,59 @@
+#include "cmd_tune.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// This very program, even when the file was replaced since or argv[0] is relative to elsewhere.
+static const char *own_program(Cmd *c) {
+  char path[PATH_MAX];
+  ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+  return n > 0 ? arena_strndup(c->arena, path, (size_t)n) : c->program;
+}
+
+// The options that a worker takes over as they were given.
+static const char *const *worker_args(Cmd *c) {
+  static const CliOptId passed[] = {OPT_DEVICE, OPT_THREADS, OPT_ISA, OPT_SEED, OPT_TEMPLATES};
+  enum { N = sizeof passed / sizeof *passed };
+  const char **args = arena_array(c->arena, const char *, 2 * N + 1);
+  int n = 0;
+  for (int i = 0; i < N; i++) {
+    if (!cli_has(c->cli, passed[i])) continue;
+    args[n++] = arena_printf(c->arena, "--%s", cli_opts[passed[i]].name);
+    args[n++] = c->cli->text[passed[i]];
+  }
+  return args;
+}
+
+void cmd_tune_opts(Cmd *c, TuneOpts *out) {
+  const Cli *cli = c->cli;
+  *out = (TuneOpts){
+      .worker = {.program = own_program(c), .args = worker_args(c)},
+      .out_dir = cli_has(cli, OPT_OUT) ? cli->text[OPT_OUT] : "out",
+      .seed = cli->number[OPT_SEED],
+      .grid = (uint32_t)cli->number[OPT_GRID],
+      .samples = (int)cli->number[OPT_SAMPLES],
+      .threads = (int)cli->number[OPT_THREADS],
+      .hot = cli_has(cli, OPT_HOT),
+      .graph = cli_has(cli, OPT_GRAPH),
+  };
+}
+
+void cmd_outcome_json(Cmd *c, const Run *r, const Outcome *o) {
+  Json j;
+  json_begin(&j, c->arena);
+  json_str(&j, "run", r->name);
+  json_str(&j, "template", r->template_name);
+  json_str(&j, "problem", r->spec);
+  for (int i = 0; i < o->fields.n; i++) tune_json_field(&j, &o->fields.v[i]);
+  fputs(json_end(&j), stdout);
+  fflush(stdout);
+}
+
+void rows_add(Arena *a, Rows *rows, const Outcome *o) {
+  if (o->kind == OUT_AGAIN) return;
+  rows->ok += o->kind == OUT_OK;
+  rows->wrong += o->kind == OUT_FAILED && wire_number(&o->fields, "status") == ST_FAILED;
+  *arena_push(a, rows->v, rows->n, rows->cap) = o->fields;
+}

@@ -1,0 +1,20 @@
+// What sweep and campaign share.
+#ifndef PTXSMITH_CMD_TUNE_H
+#define PTXSMITH_CMD_TUNE_H
+
+#include "cmd.h"
+#include "tune.h"
+
+// From the command line: the worker's program and arguments, samples, folder ...
+void cmd_tune_opts(Cmd *c, TuneOpts *out);
+// A row of --json: the outcome's fields as one object.
+void cmd_outcome_json(Cmd *c, const Run *r, const Outcome *o);
+
+// Rows of one run, for the report.
+typedef struct Rows {
+  Params *v; int n, cap;
+  int ok, wrong; // timed; did not pass verification
+} Rows;
+void rows_add(Arena *a, Rows *rows, const Outcome *o);
+
+#endif

@@ -1,0 +1,182 @@
+// The planner's table.
+#include "planner.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tune.h"
+#include "worker.h"
+
+// ---- shapes -----------------------------------------------------------------------------------------
+
+static int64_t bucket(int64_t n) {
+  int64_t b = n > 0;
+  while (b > 0 && b <= n / 2) b *= 2;
+  return b;
+}
+
+char *planner_shape(Arena *a, const Problem *p) {
+  int64_t hq = problem_int(p, "heads_q", 1), hkv = problem_int(p, "heads_kv", hq);
+  int64_t sq = problem_int(p, "seqlen_q", 1);
+  return arena_printf(a, "dtype=%s d=%lld group=%lld causal=%lld sq=%lld sk=%lld work=%lld",
+                      p->has_dtype ? dtype_name(p->dtype) : "f32",
+                      (long long)problem_int(p, "head_dim", 0),
+                      (long long)(hkv > 0 ? hq / hkv : 0),
+                      (long long)problem_int(p, "causal", 0), (long long)bucket(sq),
+                      (long long)bucket(problem_int(p, "seqlen_k", 0)),
+                      (long long)bucket(problem_int(p, "batch", 1) * hkv));
+}
+
+// ---- reading ----------------------------------------------------------------------------------------
+
+static char *trimmed(Arena *a, const char *p, const char *end) {
+  while (p < end && (*p == ' ' || *p == '\t')) p++;
+  while (end > p && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r')) end--;
+  return arena_strndup(a, p, (size_t)(end - p));
+}
+
+enum { COLUMNS = 7 };
+static const char *const column_names[COLUMNS] = {"device", "driver", "hash",    "template",
+                                                  "shape",  "params", "measured"};
+
+static int split(Arena *a, const char *line, size_t len, const char *cell[COLUMNS]) {
+  const char *p = line, *end = line + len;
+  int n = 0;
+  for (;;) {
+    const char *bar = memchr(p, '|', (size_t)(end - p));
+    if (n < COLUMNS) cell[n] = trimmed(a, p, bar ? bar : end);
+    n++;
+    if (!bar) return n;
+    p = bar + 1;
+  }
+}
+
+static bool pairs_only(const char *text) {
+  while (*text) {
+    size_t n = strcspn(text, " ");
+    const char *eq = memchr(text, '=', n);
+    if (!eq || eq == text || eq == text + n - 1) return false;
+    text += n + strspn(text + n, " ");
+  }
+  return true;
+}
+
+static Status read_row(Arena *a, const Source *src, uint32_t line, const char *text, size_t len,
+                       PlannerTable *out, Diag *d) {
+  const char *cell[COLUMNS];
+  Place at = {.src = src, .line = line};
+  int n = split(a, text, len, cell);
+  if (n != COLUMNS)
+    return diag_error(d, at, "a planner row has %d columns separated by |, this one %d", COLUMNS,
+                      n);
+  for (int i = 0; i < COLUMNS; i++) {
+    bool may_be_empty = i == 1 || i == 5; // no driver's name, no parameters
+    if (!cell[i][0] && !may_be_empty)
+      return diag_error(d, at, "the column %s is empty", column_names[i]);
+  }
+  if (strspn(cell[2], "0123456789abcdef") != 16 || cell[2][16])
+    return diag_error(d, at, "the hash \"%s\" is not 16 hexadecimal digits", cell[2]);
+  for (int i = 4; i <= 5; i++)
+    if (!pairs_only(cell[i]))
+      return diag_error(d, at, "the column %s is not a list of name=value", column_names[i]);
+  *arena_push(a, out->v, out->n, out->cap) =
+      (PlannerRow){cell[0], cell[1], cell[2], cell[3], cell[4], cell[5], cell[6], src->name, line};
+  return ST_OK;
+}
+
+Status planner_parse(Arena *a, const Source *src, PlannerTable *out, Diag *d) {
+  Status st = ST_OK;
+  for (uint32_t line = 1; line <= src->nlines; line++) {
+    size_t len;
+    const char *text = source_line(src, line, &len);
+    size_t blank = 0;
+    while (blank < len && (text[blank] == ' ' || text[blank] == '\t')) blank++;
+    if (blank == len || text[blank] == '#') continue;
+    Status row = read_row(a, src, line, text, len, out, d);
+    if (row) st = row;
+  }
+  return st;
+}
+
+// ---- choosing ---------------------------------------------------------------------------------------
+
+static const char *default_template(const Problem *p) {
+  return problem_int(p, "seqlen_q", 1) == 1 ? "decode_splitk" : "prefill_thread";
+}
+
+static Status point_of(Session *s, Arena *a, const char *template_name, const char *params,
+                       const Problem *p, PlannerChoice *out, Diag *d) {
+  Tuner scratch = {.session = s, .arena = a}; // only to read the point
+  Run run = {.template_name = template_name, .problem = p};
+  out->template_name = template_name;
+  out->params = (Params){0};
+  return tune_point(&scratch, &run, params, &out->params, &out->problem, d);
+}
+
+// NULL when the row holds, else why it does not.  The generator's hash comes last: it costs a build.
+static const char *why_not(Session *s, Arena *a, const PlannerRow *r, const Problem *p,
+                           const DeviceInfo *dev, PlannerChoice *choice) {
+  if (strcmp(r->device, dev->name)) return arena_printf(a, "measured on %s", r->device);
+  if (strcmp(r->driver, dev->driver))
+    return arena_printf(a, "measured with driver %s, this is %s", r->driver, dev->driver);
+  Diag *quiet = diag_new();
+  Operator *op = NULL;
+  const char *why = NULL;
+  Status st = point_of(s, a, r->template_name, r->params, p, choice, quiet);
+  if (!st) st = operator_make(s, r->template_name, &choice->params, choice->problem, NULL, &op,
+                              quiet);
+  if (st)
+    why = arena_printf(a, "can't be built any more: %s",
+                       quiet->first ? quiet->first->what : "no reason given");
+  else if (strcmp(op->step[0].variant->hash, r->hash))
+    why = "the generator makes another text now";
+  operator_free(op);
+  diag_free(quiet);
+  return why;
+}
+
+Status planner_choose(Session *s, Arena *a, const PlannerTable *t, const Problem *p,
+                      const DeviceInfo *dev, PlannerChoice *out, Diag *d) {
+  *out = (PlannerChoice){0};
+  char *shape = planner_shape(a, p);
+  for (int i = 0; i < t->n; i++) {
+    const PlannerRow *r = &t->v[i];
+    if (strcmp(r->shape, shape)) continue;
+    const char *why = why_not(s, a, r, p, dev, out);
+    if (!why) {
+      out->row = r;
+      out->why = arena_printf(a, "%s:%u: %s", r->file, r->line, r->measured);
+      return ST_OK;
+    }
+    *arena_push(a, out->passed, out->npassed, out->passed_cap) =
+        arena_printf(a, "%s:%u: %s", r->file, r->line, why);
+  }
+  out->why = arena_printf(a, "no measurement for %s on %s: the template's defaults", shape,
+                          dev->name);
+  return point_of(s, a, default_template(p), "", p, out, d);
+}
+
+// ---- making rows ------------------------------------------------------------------------------------
+
+static const char *field(const Params *p, const char *name) {
+  const char *v = params_get(p, name);
+  return v ? v : "";
+}
+
+const char *planner_row_of(Arena *a, const Run *r, const Params *rows, int nrows) {
+  const Params *best = NULL;
+  for (int i = 0; i < nrows; i++) {
+    if (strcmp(field(&rows[i], "kind"), "ok") || wire_number(&rows[i], "modelled")) continue;
+    if (!best || wire_number(&rows[i], "median_us") < wire_number(best, "median_us"))
+      best = &rows[i];
+  }
+  if (!best) return NULL;
+  const char *point = field(best, "point");
+  return arena_printf(a, "%s | %s | %s | %s | %s | %s | %.2f us, %.1f %s, %.1f %% of roof, %s",
+                      field(best, "device_name"), field(best, "driver"), field(best, "hash"),
+                      r->template_name, planner_shape(a, r->problem),
+                      strcmp(point, "defaults") ? point : "", wire_number(best, "median_us"),
+                      wire_number(best, "rate"),
+                      wire_number(best, "by_bytes") ? "GB/s" : "GFLOP/s",
+                      100 * wire_number(best, "rate") / wire_number(best, "roof"), utc_now(a));
+}

@@ -1,0 +1,225 @@
+// One point of a sweep after the other.
+#include "tune.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "interrupt.h"
+#include "json.h"
+#include "plan.h"
+
+static const char *const kind_names[] = {"ok", "pruned", "failed", "late", "died", "cut", "again"};
+
+const char *outcome_name(OutcomeKind k) { return kind_names[k]; }
+
+const char *utc_now(Arena *a) {
+  time_t now = time(NULL);
+  struct tm tm;
+  char text[32];
+  gmtime_r(&now, &tm);
+  strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
+  return arena_strdup(a, text);
+}
+
+Status tune_open(Session *s, const TuneOpts *o, const char *name, Tuner *out, Diag *d) {
+  *out = (Tuner){.session = s, .arena = arena_new(), .opts = *o, .store = {.fd = -1}};
+  const char *path = arena_printf(out->arena, "%s/%s.jsonl", o->out_dir, name);
+  Status st = store_open(out->arena, path, &out->store, d);
+  if (st) tune_close(out);
+  return st;
+}
+
+void tune_close(Tuner *t) {
+  worker_stop(&t->worker);
+  store_close(&t->store);
+  arena_free(t->arena);
+  t->arena = NULL;
+}
+
+void tune_begin_run(Tuner *t) { t->nseen = 0; }
+
+// ---- what a point means -----------------------------------------------------------------------------
+
+static bool declares(const TemplateInfo *info, const char *name) {
+  for (int i = 0; i < info->nparams; i++)
+    if (!strcmp(info->params[i].name, name)) return true;
+  return false;
+}
+
+static Status unknown_name(Tuner *t, const TemplateInfo *info, const char *name, Diag *d) {
+  const char **names = arena_array(t->arena, const char *, info->nparams + 1);
+  for (int i = 0; i < info->nparams; i++) names[i] = info->params[i].name;
+  names[info->nparams] = "chunks";
+  return diag_fail(d, ST_INPUT, "%s: no parameter \"%s\"%s", info->name, name,
+                   diag_nearest(d->arena, name, names, info->nparams + 1));
+}
+
+static Status set_value(Problem *p, const char *name, const char *text, Diag *d) {
+  char *end;
+  long long n = strtoll(text, &end, 10);
+  if (end == text || *end)
+    return diag_fail(d, ST_INPUT, "%s=%s: a number is wanted", name, text);
+  problem_set_int(p, problem_name_find(name)->name, n);
+  return ST_OK;
+}
+
+Status tune_point(Tuner *t, const Run *r, const char *point, Params *params, Problem **problem,
+                  Diag *d) {
+  const TemplateInfo *info;
+  Status st = session_template(t->session, r->template_name, &info, d);
+  if (st) return st;
+  Params all = {0};
+  char *save = NULL, *copy = arena_strdup(t->arena, point);
+  for (char *w = strtok_r(copy, " ", &save); w && !st; w = strtok_r(NULL, " ", &save))
+    st = params_parse(t->arena, &all, w, d);
+  *problem = problem_copy(t->arena, r->problem);
+  for (int i = 0; i < all.n && !st; i++) {
+    if (declares(info, all.v[i].name))
+      params_set(t->arena, params, all.v[i].name, all.v[i].value);
+    else if (problem_name_find(all.v[i].name))
+      st = set_value(*problem, all.v[i].name, all.v[i].value, d);
+    else
+      st = unknown_name(t, info, all.v[i].name, d);
+  }
+  return st;
+}
+
+// ---- before the worker ------------------------------------------------------------------------------
+
+// Why a build failed.  A message that points into the PTX has an origin: the text is wrong.  Any
+// other is the template's or the problem's no to this combination.
+static void refuse(Outcome *out, Arena *a, const Diag *d) {
+  const DiagMsg *m = d->first;
+  while (m && m->severity != SEV_ERROR) m = m->next;
+  bool in_ptx = m && m->origin_file[0];
+  out->kind = in_ptx ? OUT_FAILED : OUT_PRUNED;
+  out->why = !m       ? "no reason given"
+             : in_ptx ? arena_printf(a, "PTX line %u (%s:%u): %s", m->line, m->origin_file,
+                                     m->origin_line, m->what)
+                      : arena_strdup(a, m->what);
+}
+
+static bool seen_before(Tuner *t, const char *id) {
+  for (int i = 0; i < t->nseen; i++)
+    if (!strcmp(t->seen[i], id)) return true;
+  *arena_push(t->arena, t->seen, t->nseen, t->seen_cap) = id;
+  return false;
+}
+
+// Builds the point here, where it costs a millisecond and no process.  False: it has its outcome.
+static bool worth_running(Tuner *t, const Run *r, const Params *params, const Problem *p,
+                          Outcome *out) {
+  Diag *quiet = diag_new();
+  Operator *op = NULL;
+  PlanOpts opts = {.grid = t->opts.grid};
+  bool ok = operator_make(t->session, r->template_name, params, p, &opts, &op, quiet) == ST_OK;
+  if (!ok)
+    refuse(out, t->arena, quiet);
+  else {
+    const char *id = arena_printf(t->arena, "%s chunks=%lld", op->step[0].variant->id,
+                                  (long long)problem_int(op->problem, "chunks", 0));
+    if (seen_before(t, id)) {
+      ok = false;
+      out->kind = OUT_AGAIN;
+      out->why = "the same variant as an earlier one";
+    }
+  }
+  operator_free(op);
+  diag_free(quiet);
+  return ok;
+}
+
+// ---- the worker's part ------------------------------------------------------------------------------
+
+static void put_number(Arena *a, Params *p, const char *name, double x) {
+  params_set(a, p, name, arena_printf(a, "%.17g", x));
+}
+
+static Params job_fields(Tuner *t, const Run *r, const Params *params, const Problem *p) {
+  Arena *a = t->arena;
+  Params job = {0};
+  const char *text = "";
+  for (int i = 0; i < params->n; i++)
+    text = arena_printf(a, "%s%s%s=%s", text, i ? " " : "", params->v[i].name, params->v[i].value);
+  params_set(a, &job, "template", r->template_name);
+  params_set(a, &job, "params", text);
+  params_set(a, &job, "problem", problem_text(a, p));
+  params_set(a, &job, "seed", arena_printf(a, "%llu", (unsigned long long)t->opts.seed));
+  put_number(a, &job, "samples", t->opts.samples ? t->opts.samples : r->samples);
+  put_number(a, &job, "threads", t->opts.threads);
+  put_number(a, &job, "grid", t->opts.grid);
+  put_number(a, &job, "hot", t->opts.hot);
+  put_number(a, &job, "graph", t->opts.graph);
+  return job;
+}
+
+static double limit_of(const Tuner *t, const Run *r) {
+  enum { LIMIT_S = 120 };
+  return t->opts.limit_s > 0 ? t->opts.limit_s : r->limit_s > 0 ? r->limit_s : LIMIT_S;
+}
+
+static Status run_in_worker(Tuner *t, const Run *r, const Params *job, Outcome *out, Diag *d) {
+  static const OutcomeKind kind_of[] = {[JOB_DONE] = OUT_OK, [JOB_FAILED] = OUT_FAILED,
+                                        [JOB_DIED] = OUT_DIED, [JOB_LATE] = OUT_LATE,
+                                        [JOB_INTERRUPTED] = OUT_CUT};
+  Status st = t->worker.pid ? ST_OK : worker_start(&t->worker, &t->opts.worker, d);
+  if (st) return st;
+  const char *stage, *why;
+  JobEnd end =
+      worker_run(&t->worker, t->arena, job, limit_of(t, r), &out->fields, &stage, &why);
+  out->kind = kind_of[end];
+  if (end == JOB_FAILED) {
+    const char *text = params_get(&out->fields, "why");
+    why = text ? text : "";
+    // A device that is not there is no fault of the point.
+    if (!strcmp(stage, "start") && wire_number(&out->fields, "status") == ST_DEVICE)
+      return diag_fail(d, ST_DEVICE, "%s", why);
+  }
+  out->why = end == JOB_DONE ? "" : arena_printf(t->arena, "at %s: %s", stage, why);
+  return end == JOB_INTERRUPTED ? ST_INTERRUPTED : ST_OK;
+}
+
+// ---- the result's line ------------------------------------------------------------------------------
+
+void tune_json_field(Json *j, const Param *f) {
+  char *end;
+  double x = strtod(f->value, &end);
+  bool hash = !strcmp(f->name, "hash") || !strcmp(f->name, "prediction"); // 16 digits, no number
+  if (!hash && end != f->value && !*end)
+    json_num(j, f->name, x);
+  else
+    json_str(j, f->name, f->value);
+}
+
+static Status store_outcome(Tuner *t, const Run *r, const Params *job, const Outcome *out, Diag *d) {
+  Json j;
+  json_begin(&j, t->arena);
+  json_str(&j, "record", "result");
+  json_str(&j, "time", utc_now(t->arena));
+  json_str(&j, "run", r->name);
+  for (int i = 0; i < job->n; i++) tune_json_field(&j, &job->v[i]);
+  for (int i = 0; i < out->fields.n; i++)
+    if (!params_get(job, out->fields.v[i].name)) tune_json_field(&j, &out->fields.v[i]);
+  return store_append(&t->store, json_end(&j), false, d);
+}
+
+Status tune_run(Tuner *t, const Run *r, int point, double expected, const char *prediction,
+                Outcome *out, Diag *d) {
+  Params params = {0};
+  Problem *problem;
+  *out = (Outcome){.point = r->points[point], .why = ""};
+  if (interrupt_pending()) return ST_INTERRUPTED;
+  Status st = tune_point(t, r, out->point, &params, &problem, d);
+  if (st) return st;
+  Params job = job_fields(t, r, &params, problem);
+  if (worth_running(t, r, &params, problem, out)) st = run_in_worker(t, r, &job, out, d);
+  if (st && st != ST_INTERRUPTED) return st;
+  params_set(t->arena, &out->fields, "point", out->point[0] ? out->point : "defaults");
+  params_set(t->arena, &out->fields, "kind", outcome_name(out->kind));
+  params_set(t->arena, &out->fields, "why", out->why);
+  if (expected > 0) put_number(t->arena, &out->fields, "expected_us", expected);
+  if (prediction) params_set(t->arena, &out->fields, "prediction", prediction);
+  if (st || out->kind == OUT_AGAIN) return st; // nothing was found out
+  return store_outcome(t, r, &job, out, d);
+}

@@ -1,0 +1,65 @@
+// Tune: the points of a run, one after the other: built, sent to a worker, written to the store.
+#ifndef PTXSMITH_TUNE_H
+#define PTXSMITH_TUNE_H
+
+#include "json.h"
+#include "script.h"
+#include "store.h"
+#include "worker.h"
+
+typedef struct TuneOpts {
+  WorkerOpts worker;
+  const char *out_dir;  // of the store
+  uint64_t seed;
+  uint32_t grid;
+  int samples, threads; // 0: the run's, else as many as fit; all cores
+  bool hot, graph;
+  double limit_s;       // 0: the run's, else 120 s a variant
+} TuneOpts;
+
+typedef enum OutcomeKind {
+  OUT_OK,      // verified and timed
+  OUT_PRUNED,  // a constraint of the template or of the problem rules it out
+  OUT_FAILED,  // does not check, load, launch or verify
+  OUT_LATE,    // over its time limit
+  OUT_DIED,    // took its worker with it
+  OUT_CUT,     // Ctrl-C
+  OUT_AGAIN,   // the same variant as an earlier point: not run twice
+} OutcomeKind;
+
+typedef struct Outcome {
+  const char *point;
+  OutcomeKind kind;
+  const char *why;     // "" for OUT_OK
+  Params fields;       // the worker's reply, with point, kind and why: a row for script_report
+} Outcome;
+
+typedef struct Tuner {
+  Session *session;
+  Arena *arena;        // outcomes live here
+  TuneOpts opts;
+  Worker worker;
+  Store store;
+  const char **seen; int nseen, seen_cap; // of the current run
+} Tuner;
+
+// Opens out_dir/NAME.jsonl.  The worker is started by the first point that needs one.
+Status tune_open(Session *s, const TuneOpts *o, const char *name, Tuner *out, Diag *d);
+void tune_close(Tuner *t);
+void tune_begin_run(Tuner *t);
+// What a point means: names that the template declares are its parameters, other names of the
+// problem (chunks) are its values.  ST_INPUT for a name that is neither.
+Status tune_point(Tuner *t, const Run *r, const char *point, Params *params, Problem **problem,
+                  Diag *d);
+// `expected`, `prediction`: what was predicted for this point, and that line's hash; 0 and NULL for
+// none.  Only what ends the whole run is a Status: ST_INTERRUPTED, a worker that can't be started,
+// a store that can't be written, an unknown name.
+Status tune_run(Tuner *t, const Run *r, int point, double expected, const char *prediction,
+                Outcome *out, Diag *d);
+const char *outcome_name(OutcomeKind k);
+void tune_json_field(Json *j, const Param *f); // a number where the text is one, but for hashes
+
+// The time now as "2026-11-29T19:00:00Z".
+const char *utc_now(Arena *a);
+
+#endif
