@@ -51,7 +51,8 @@ Status device_read(Device *dev, void *to, DevPtr from, uint64_t bytes, Diag *d);
 Status device_copy(Device *dev, DevPtr to, DevPtr from, uint64_t bytes, Diag *d);
 Status device_fill32(Device *dev, DevPtr to, uint32_t word, uint64_t bytes, Diag *d);
 
-// Loads exactly variant->ptx.  Messages of the JIT are mapped to template lines.
+// Loads exactly variant->ptx.  Messages of the JIT are mapped to template lines.  The Variant lives
+// at least as long as the Kernel: traps of sim speak of its lines.
 Status device_load(Device *dev, const Variant *v, Kernel **out, Diag *d);
 // Any PTX text (dump, tests, examples); `entry` NULL: its only entry.
 Status device_load_ptx(Device *dev, const Source *ptx, const LineMap *map, const char *entry,
@@ -59,7 +60,8 @@ Status device_load_ptx(Device *dev, const Source *ptx, const LineMap *map, const
 void kernel_free(Kernel *k);
 const KernelInfo *kernel_info(const Kernel *k);
 
-// Queues a launch; errors of the kernel itself may only appear at device_sync.
+// Queues a launch; errors of the kernel itself may only appear at device_sync.  sim has run it when
+// this returns: a trap is ST_FAILED with its message, and the device goes on.
 Status device_launch(Device *dev, const Launch *l, Diag *d);
 Status device_sync(Device *dev, Diag *d);
 // False after a sticky error (700, 715-719 ...): only closing helps.

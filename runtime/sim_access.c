@@ -191,16 +191,29 @@ static const Op *check_each(Warp *w, const Op *op, const uint64_t a[32], AccessK
 }
 
 // ---- counters -------------------------------------------------------------------------------------
+// True when lane i's address is a[0] + i * step.
+static bool is_run(const uint64_t a[32], uint64_t step) {
+  uint64_t diff = 0, expect = a[0];
+  for (int i = 0; i < 32; i++)
+    diff |= a[i] ^ (expect + (uint64_t)i * step);
+  return !diff;
+}
+
+// Sectors of 32 bytes that the lanes touch together.
 static uint64_t sectors(const Warp *w, const uint64_t a[32], uint64_t size) {
-  uint64_t seen[64];
+  if (w->active == SIM_FULL && is_run(a, size))
+    return ((a[31] + size - 1) >> 5) - (a[0] >> 5) + 1;
+  uint64_t seen[64], high = 0;
   int n = 0;
   SIM_LANES(i, w->active) {
     for (uint64_t s = a[i] >> 5; s <= (a[i] + size - 1) >> 5; s++) {
-      int k = n;
+      int k = n && s <= high ? n : 0; // beyond all of them: new without a look
       while (k > 0 && seen[k - 1] != s)
         k--;
-      if (k == 0)
-        seen[n++] = s;
+      if (k)
+        continue;
+      seen[n++] = s;
+      high = s > high || n == 1 ? s : high;
     }
   }
   return (uint64_t)n;
@@ -269,14 +282,6 @@ static bool scatter(const Warp *w, const uint64_t a[32], const Memory *m, uint64
   return true;
 }
 
-// True when lane i's address is a[0] + i * step.
-static bool is_run(const uint64_t a[32], uint64_t step) {
-  uint64_t diff = 0, expect = a[0];
-  for (int i = 0; i < 32; i++)
-    diff |= a[i] ^ (expect + (uint64_t)i * step);
-  return !diff;
-}
-
 const Op *sim_access(Warp *w, const Op *op, AccessKind kind, Access *out) {
   uint64_t a[32] __attribute__((aligned(64)));
   addresses(w, op, a);
@@ -300,7 +305,9 @@ const Op *sim_access(Warp *w, const Op *op, AccessKind kind, Access *out) {
     uint64_t bytes = step ? size * 32 : size;
     if (is_run(a, step) && offset <= m.bytes && bytes <= m.bytes - offset &&
         !(offset & (size - 1)) && shadow_piece(&m, offset, bytes, kind)) {
-      *out = (Access){.base = m.data + offset, .stride = (int64_t)step, .strided = true};
+      out->base = m.data + offset; // `at` is left alone: it is large and not needed
+      out->stride = (int64_t)step;
+      out->strided = true;
       return NULL;
     }
   }

@@ -65,6 +65,33 @@ static void load(const Access *s, int k, const Op *op, bool sign, void *to, uint
 
 enum { TYPE_SIGNED = 1, TYPE_STRONG = 2, TYPE_NARROW = 4 }; // Op.type of ld and st
 
+// Four words a lane, lanes side by side: 4 x 4 pieces are turned round on the way to the registers.
+typedef uint32_t Quad __attribute__((vector_size(16), aligned(4), may_alias));
+#if defined(__clang__)
+#define SHUFFLE(x, y, i, j, k, l) __builtin_shufflevector(x, y, i, j, k, l)
+#else
+#define SHUFFLE(x, y, i, j, k, l) __builtin_shuffle(x, y, (Quad){i, j, k, l})
+#endif
+
+static void load_quads(Warp *w, const OpMore *more, const uint8_t *from) {
+  for (int i = 0; i < 32; i += 4, from += 64) {
+    const Quad *q = (const Quad *)from;
+    Quad ab = SHUFFLE(q[0], q[1], 0, 4, 1, 5);
+    Quad cd = SHUFFLE(q[2], q[3], 0, 4, 1, 5);
+    Quad ef = SHUFFLE(q[0], q[1], 2, 6, 3, 7);
+    Quad gh = SHUFFLE(q[2], q[3], 2, 6, 3, 7);
+    *(Quad *)(sim_r32(w, more->v[0]) + i) = SHUFFLE(ab, cd, 0, 1, 4, 5);
+    *(Quad *)(sim_r32(w, more->v[1]) + i) = SHUFFLE(ab, cd, 2, 3, 6, 7);
+    *(Quad *)(sim_r32(w, more->v[2]) + i) = SHUFFLE(ef, gh, 0, 1, 4, 5);
+    *(Quad *)(sim_r32(w, more->v[3]) + i) = SHUFFLE(ef, gh, 2, 3, 6, 7);
+  }
+}
+
+static bool plain_quads(const Op *op) {
+  const uint8_t *skip = op->more->skip;
+  return op->vec == 4 && op->bytes == 4 && op->width == 4 && !(skip[0] | skip[1] | skip[2] | skip[3]);
+}
+
 static const Op *op_ld(Warp *w, const Op *op) {
   Access s;
   const Op *stop = sim_access(w, op, ACCESS_READ, &s);
@@ -74,6 +101,10 @@ static const Op *op_ld(Warp *w, const Op *op) {
     w->left -= POLL_COST;
   if (op->vec == 1 && op->bytes == 4 && op->width == 4 && s.strided && s.stride == 4) {
     memcpy(w->regs + op->d, s.base, 128); // all lanes, side by side
+    return op + 1;
+  }
+  if (op->vec == 4 && s.strided && s.stride == 16 && plain_quads(op)) {
+    load_quads(w, op->more, s.base);
     return op + 1;
   }
   uint64_t t[64] __attribute__((aligned(64)));

@@ -146,6 +146,61 @@ static void test_atomics(void **state) {
   assert_int_equal(got[7], 5);               // exch with itself
 }
 
+// 16-byte loads of a whole warp side by side, of a part of it, and at a stride: the same sums.
+static void test_vector_loads(void **state) {
+  Kit *k = *state;
+  Kernel *kernel = kit_load(k, "load.ptx", NULL);
+  uint32_t in[2048], got[128];
+  for (uint32_t i = 0; i < 2048; i++) {
+    float f = (float)(i % 97);
+    memcpy(&in[i], &f, 4);
+  }
+  struct { DevPtr out, in; uint32_t n; } args = {kit_words(k, "out", NULL, 128),
+                                                 kit_words(k, "in", in, 2048), 2048};
+  static const uint32_t blocks[] = {128, 100}; // the last warp of 100 is a partial one
+  for (int b = 0; b < 2; b++) {
+    kit_run(k, kernel, 1, blocks[b], &args, sizeof args);
+    kit_read(k, args.out, got, 128);
+    for (uint32_t t = 0; t < blocks[b]; t++) {
+      float want = 0, f;
+      for (uint32_t i = 4 * t; i < 2048; i += 512)
+        for (uint32_t e = 0; e < 4; e++)
+          want += (float)((i + e) % 97);
+      memcpy(&f, &got[t], 4);
+      assert_true(f == want);
+    }
+  }
+  // Elements in their order, from a place that only some lanes share.
+  kernel = kit_body(k, 2, "and.b32 %r1, %r0, 7; mul.wide.u32 %rd2, %r1, 48; add.u64 %rd2, %rd0, %rd2;\n"
+                          "ld.global.v4.u32 {%r2, _, _, %r5}, [%rd2]; mul.wide.u32 %rd3, %r0, 8;\n"
+                          "add.u64 %rd3, %rd1, %rd3;\n"
+                          "st.global.v2.u32 [%rd3], {%r2, %r5};");
+  DevPtr two[2] = {args.in, kit_words(k, "pairs", NULL, 64)};
+  kit_run(k, kernel, 1, 32, two, 16);
+  kit_read(k, two[1], got, 64);
+  for (uint32_t t = 0; t < 32; t++) {
+    assert_int_equal(got[2 * t], in[12 * (t & 7)]);
+    assert_int_equal(got[2 * t + 1], in[12 * (t & 7) + 3]);
+  }
+}
+
+// The benchmark's chain of fma, against the host's.
+static void test_fma(void **state) {
+  Kit *k = *state;
+  Kernel *kernel = kit_load(k, "fma.ptx", NULL);
+  struct { DevPtr out; uint32_t n; } args = {kit_words(k, "out", NULL, 64), 8};
+  uint32_t got[64];
+  kit_run(k, kernel, 2, 32, &args, 12);
+  kit_read(k, args.out, got, 64);
+  for (uint32_t t = 0; t < 64; t++) {
+    float x = (float)t, f;
+    for (int i = 0; i < 8; i++)
+      x = x * 0.5f + 1.0f; // every product is exact
+    memcpy(&f, &got[t], 4);
+    assert_true(f == (x + x) + (x + x));
+  }
+}
+
 // ---- shared memory, graphs ------------------------------------------------------------------------
 // 160 KiB of dynamic shared memory, reversed through it.
 static void test_dynamic_shared(void **state) {
@@ -219,6 +274,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       T(test_nested), T(test_reconverge), T(test_spin_lock), T(test_spin_warps),
       T(test_special_registers), T(test_grids), T(test_counters), T(test_atomics),
+      T(test_vector_loads), T(test_fma),
       T(test_dynamic_shared), T(test_graph), T(test_buffers), T(test_open)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
