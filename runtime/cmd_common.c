@@ -3,8 +3,6 @@
 #include "parse.h"
 #include "sim_lanes.h"
 
-#pragma weak problem_open
-
 Status cmd_session(Cmd *c, Session **out) {
   if (!c->session) c->session = session_open(c->cli->text[OPT_TEMPLATES], c->diag);
   *out = c->session;
@@ -40,7 +38,6 @@ Status cmd_build_opts(Cmd *c, VariantOpts *out) {
 Status cmd_problem_of(Cmd *c, const char *spec, Problem **out) {
   Session *s;
   Status st = cmd_session(c, &s);
-  if (!st && !problem_open) return problem_parse(c->arena, spec, out, c->diag);
   return st ? st : problem_open(s, c->arena, spec, out, c->diag);
 }
 

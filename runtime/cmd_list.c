@@ -5,8 +5,6 @@
 #include "cmd.h"
 #include "problem.h"
 
-#pragma weak problem_list
-
 static const char *const kind_name[] = {
     [KIND_PREFILL] = "prefill", [KIND_DECODE] = "decode", [KIND_COMBINE] = "combine",
     [KIND_CEILING] = "ceiling", [KIND_ORACLE] = "oracle", [KIND_HELPER] = "helper",

@@ -9,8 +9,6 @@
 #include "interrupt.h"
 #include "ptxsmith.h"
 
-#pragma weak cmd_verify
-#pragma weak cmd_bench
 #pragma weak cmd_sweep
 #pragma weak cmd_campaign
 #pragma weak cmd_plan

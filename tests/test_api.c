@@ -1,0 +1,321 @@
+// The C API as an embedding program sees it: nothing but the public header and the shared library.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ptxsmith.h"
+
+enum { DIM = 64, HEADS = 4, HEADS_KV = 2, KEYS = 33 };
+
+typedef struct Fixture {
+  psm_session *s;
+  psm_device *dev;
+} Fixture;
+
+static void good(const Fixture *f, psm_status st) {
+  if (st != PSM_OK) fail_msg("status %d: %s", (int)st, psm_error(f->s));
+}
+
+#define assert_error(f, st, want, text)                                                            \
+  do {                                                                                             \
+    assert_int_equal(st, want);                                                                    \
+    if (!strstr(psm_error((f)->s), text)) fail_msg("no \"%s\" in: %s", text, psm_error((f)->s));   \
+  } while (0)
+
+// ---- generating ---------------------------------------------------------------------------------
+static void templates_are_listed(void **state) {
+  Fixture *f = *state;
+  bool found = false;
+  int n = 0;
+  for (; psm_template_name(f->s, n); n++) {
+    if (n) assert_true(strcmp(psm_template_name(f->s, n - 1), psm_template_name(f->s, n)) < 0);
+    found = found || !strcmp(psm_template_name(f->s, n), "decode_splitk");
+  }
+  assert_true(found);
+  assert_null(psm_template_name(f->s, -1));
+  assert_null(psm_template_name(f->s, n + 1));
+}
+
+static void generated_text_is_checked_text(void **state) {
+  Fixture *f = *state;
+  psm_variant *v, *again;
+  good(f, psm_generate(f->s, "decode_splitk", "head_dim=64 dtype=f16", NULL, &v));
+  size_t bytes;
+  const char *ptx = psm_variant_ptx(v, &bytes);
+  assert_int_equal(strlen(ptx), bytes);
+  assert_non_null(strstr(psm_variant_id(v), "head_dim=64"));
+  assert_non_null(strstr(psm_variant_id(v), "dtype=f16"));
+  assert_int_equal(strlen(psm_variant_hash(v)), 16);
+  assert_non_null(strstr(ptx, psm_variant_entry(v)));
+  good(f, psm_check(f->s, "again.ptx", ptx, bytes));
+  // The order of parameters means nothing.
+  good(f, psm_generate(f->s, "decode_splitk", " dtype=f16  head_dim=64 ", NULL, &again));
+  assert_string_equal(psm_variant_hash(v), psm_variant_hash(again));
+  psm_variant_free(v);
+  psm_variant_free(again);
+}
+
+static void a_higher_target_is_written(void **state) {
+  Fixture *f = *state;
+  psm_variant *v;
+  good(f, psm_generate(f->s, "decode_splitk", NULL, "sm_90a", &v));
+  assert_non_null(strstr(psm_variant_ptx(v, NULL), ".target sm_90a"));
+  psm_variant_free(v);
+}
+
+static void mistakes_are_told(void **state) {
+  Fixture *f = *state;
+  psm_variant *v = (psm_variant *)f; // must be overwritten
+  assert_error(f, psm_generate(f->s, "decode_splitq", NULL, NULL, &v), PSM_INPUT, "decode_splitk");
+  assert_null(v);
+  assert_error(f, psm_generate(f->s, "decode_splitk", "hed_dim=64", NULL, &v), PSM_INPUT,
+               "head_dim");
+  assert_error(f, psm_generate(f->s, "decode_splitk", "head_dim=65", NULL, &v), PSM_INPUT, "65");
+  assert_error(f, psm_generate(f->s, "decode_splitk", NULL, "sm_9", &v), PSM_INPUT, "sm_9");
+  assert_error(f, psm_generate(f->s, "decode_splitk", NULL, "", &v), PSM_INPUT, "target");
+  static const char bad[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
+                            ".visible .entry k()\n{\n  add.s32 %a, 1, 2;\n  ret;\n}\n";
+  assert_error(f, psm_check(f->s, "bad.ptx", bad, sizeof bad - 1), PSM_FAILED, "bad.ptx:6:");
+  // A good call forgets the messages.
+  good(f, psm_generate(f->s, "combine", NULL, NULL, &v));
+  assert_string_equal(psm_error(f->s), "");
+  psm_variant_free(v);
+}
+
+// ---- running ------------------------------------------------------------------------------------
+typedef struct Decode {
+  psm_operator *op;
+  psm_tensor q, k, v, o, lse;
+  uint64_t workspace;
+} Decode;
+
+static psm_tensor device_tensor(Fixture *f, int rank, const int64_t *shape) {
+  psm_tensor t = {.dtype = PSM_F32, .rank = rank};
+  uint64_t bytes = 4;
+  for (int i = 0; i < rank; i++) bytes *= (uint64_t)shape[i];
+  memcpy(t.shape, shape, sizeof *shape * (size_t)rank);
+  good(f, psm_alloc(f->dev, bytes, &t.data));
+  good(f, psm_zero(f->dev, t.data, bytes));
+  return t;
+}
+
+static void decode_open(Fixture *f, Decode *d, int64_t keys, int64_t room) {
+  psm_problem *p;
+  good(f, psm_problem_new(f->s, "b=1,hq=4,hkv=2,sq=1,sk=1,d=64,dtype=f32,chunks=2", &p));
+  good(f, psm_problem_set_int(p, "seqlen_k", keys));
+  good(f, psm_operator_new(f->dev, "decode_splitk", NULL, p, NULL, &d->op));
+  psm_problem_free(p); // it was copied
+  d->q = device_tensor(f, 4, (int64_t[]){1, 1, HEADS, DIM});
+  d->k = device_tensor(f, 4, (int64_t[]){1, room, HEADS_KV, DIM});
+  d->v = device_tensor(f, 4, (int64_t[]){1, room, HEADS_KV, DIM});
+  d->o = device_tensor(f, 4, (int64_t[]){1, 1, HEADS, DIM});
+  d->lse = device_tensor(f, 3, (int64_t[]){1, HEADS, 1});
+  float *host = malloc((size_t)room * HEADS_KV * DIM * sizeof *host);
+  for (int64_t i = 0; i < room * HEADS_KV * DIM; i++) host[i] = (float)(i / (HEADS_KV * DIM));
+  good(f, psm_write(f->dev, d->v.data, host, (uint64_t)room * HEADS_KV * DIM * sizeof *host));
+  free(host);
+  good(f, psm_alloc(f->dev, 1 << 20, &d->workspace));
+}
+
+static void decode_bind(Fixture *f, Decode *d, int64_t keys) {
+  d->k.shape[1] = d->v.shape[1] = keys;
+  assert_true(psm_workspace_bytes(d->op) <= 1 << 20);
+  good(f, psm_zero(f->dev, d->workspace, 1 << 20));
+  good(f, psm_bind_workspace(d->op, d->workspace, 1 << 20));
+  good(f, psm_bind(d->op, "q", &d->q));
+  good(f, psm_bind(d->op, "k", &d->k));
+  good(f, psm_bind(d->op, "v", &d->v));
+  good(f, psm_bind(d->op, "o", &d->o));
+  good(f, psm_bind(d->op, "lse", &d->lse));
+}
+
+// Q = 0: every weight is 1/keys, so O is the mean of V[j] = j, and LSE is ln(keys).
+static void decode_is_right(Fixture *f, Decode *d, int64_t keys) {
+  float o[HEADS * DIM], lse[HEADS];
+  good(f, psm_launch(d->op));
+  good(f, psm_sync(f->dev));
+  good(f, psm_read(f->dev, o, d->o.data, sizeof o));
+  good(f, psm_read(f->dev, lse, d->lse.data, sizeof lse));
+  double mean = (double)(keys - 1) / 2;
+  for (int i = 0; i < HEADS * DIM; i++) assert_true(fabs(o[i] - mean) <= mean * 0x1p-22);
+  for (int i = 0; i < HEADS; i++) assert_true(fabs(lse[i] - log((double)keys)) <= 1e-5);
+}
+
+static void decode_gives_the_mean(void **state) {
+  Fixture *f = *state;
+  Decode d;
+  decode_open(f, &d, KEYS, KEYS);
+  assert_int_equal(psm_operator_steps(d.op), 2);
+  assert_non_null(strstr(psm_variant_id(psm_operator_variant(d.op, 1)), "combine"));
+  assert_null(psm_operator_variant(d.op, 2));
+  // For every head and chunk a partial O (DIM), a maximum and a sum, each tensor rounded up to 256.
+  uint64_t o_part = 2 * HEADS * DIM * 4, max_part = 256, sum_part = 256;
+  assert_int_equal(psm_workspace_bytes(d.op), o_part + max_part + sum_part);
+  decode_bind(f, &d, KEYS);
+  decode_is_right(f, &d, KEYS);
+  decode_is_right(f, &d, KEYS); // launches repeat without anything between them
+  psm_operator_free(d.op);
+}
+
+static void a_growing_cache_needs_no_new_operator(void **state) {
+  Fixture *f = *state;
+  Decode d;
+  decode_open(f, &d, KEYS, KEYS + 7);
+  for (int64_t keys = KEYS; keys <= KEYS + 7; keys += 7) {
+    good(f, psm_operator_set_int(d.op, "seqlen_k", keys));
+    assert_error(f, psm_launch(d.op), PSM_INPUT, "not bound");
+    decode_bind(f, &d, keys);
+    decode_is_right(f, &d, keys);
+  }
+  assert_error(f, psm_operator_set_int(d.op, "seqlen_k", -1), PSM_INPUT, "seqlen_k");
+  assert_error(f, psm_operator_set_int(d.op, "head_dim", 128), PSM_INPUT, "built into");
+  assert_error(f, psm_operator_set_int(d.op, "pages", 1), PSM_INPUT, "pages");
+  decode_bind(f, &d, KEYS + 7); // after the refusals all is as before
+  decode_is_right(f, &d, KEYS + 7);
+  psm_operator_free(d.op);
+}
+
+// K and V inside a larger cache: [rows, 2, HEADS_KV, DIM] with K and V side by side.
+static void strides_are_in_elements(void **state) {
+  Fixture *f = *state;
+  Decode d;
+  decode_open(f, &d, KEYS, KEYS);
+  decode_bind(f, &d, KEYS);
+  psm_tensor cache = device_tensor(f, 4, (int64_t[]){KEYS, 2, HEADS_KV, DIM});
+  size_t row = HEADS_KV * DIM, n = KEYS * 2 * row;
+  float *host = calloc(n, sizeof *host);
+  for (size_t i = 0; i < n; i++)
+    host[i] = i / row % 2 ? (float)(i / (2 * row)) : 0; // K = 0, V[j] = j
+  good(f, psm_write(f->dev, cache.data, host, n * sizeof *host));
+  free(host);
+  for (int part = 0; part < 2; part++) {
+    psm_tensor t = {.data = cache.data + (uint64_t)part * row * 4, .dtype = PSM_F32, .rank = 4,
+                    .shape = {1, KEYS, HEADS_KV, DIM},
+                    .stride = {(int64_t)n, 2 * HEADS_KV * DIM, DIM, 1}};
+    good(f, psm_bind(d.op, part ? "v" : "k", &t));
+  }
+  decode_is_right(f, &d, KEYS);
+  psm_operator_free(d.op);
+}
+
+static void bindings_are_held_against_the_declaration(void **state) {
+  Fixture *f = *state;
+  Decode d;
+  decode_open(f, &d, KEYS, KEYS);
+  assert_error(f, psm_launch(d.op), PSM_INPUT, "not bound");
+  psm_tensor t = d.q;
+  t.dtype = PSM_F16;
+  assert_error(f, psm_bind(d.op, "q", &t), PSM_INPUT, "f16");
+  t = d.q;
+  t.shape[2] = HEADS + 1;
+  assert_error(f, psm_bind(d.op, "q", &t), PSM_INPUT, "shape");
+  t = d.q;
+  t.rank = 7;
+  assert_error(f, psm_bind(d.op, "q", &t), PSM_INPUT, "7 dimensions");
+  t = d.q;
+  t.stride[3] = 2;
+  assert_error(f, psm_bind(d.op, "q", &t), PSM_INPUT, "contiguous");
+  assert_error(f, psm_bind(d.op, "query", &d.q), PSM_INPUT, "query");
+  assert_error(f, psm_bind(d.op, "q", NULL), PSM_INPUT, "q");
+  assert_error(f, psm_bind_workspace(d.op, d.workspace, 1), PSM_INPUT, "workspace");
+  psm_operator_free(d.op);
+}
+
+static void arguments_describe_themselves(void **state) {
+  Fixture *f = *state;
+  Decode d;
+  decode_open(f, &d, KEYS, KEYS);
+  psm_arg arg;
+  int n = 0, outs = 0;
+  bool k_seen = false;
+  for (; psm_operator_arg(d.op, n, &arg) == PSM_OK; n++) {
+    outs += arg.role == PSM_OUT;
+    if (strcmp(arg.name, "k")) continue;
+    k_seen = true;
+    int64_t want[] = {1, KEYS, HEADS_KV, DIM};
+    assert_int_equal(arg.role, PSM_IN);
+    assert_int_equal(arg.dtype, PSM_F32);
+    assert_int_equal(arg.rank, 4);
+    assert_memory_equal(arg.shape, want, sizeof want);
+    assert_true(arg.alignment >= 4 && arg.alignment <= 16);
+  }
+  assert_true(k_seen);
+  assert_int_equal(outs, 2); // o and lse, each once though two steps exist
+  assert_int_equal(psm_operator_arg(d.op, -1, &arg), PSM_INPUT);
+  psm_operator_free(d.op);
+}
+
+static void problems_are_checked(void **state) {
+  Fixture *f = *state;
+  psm_problem *p;
+  assert_error(f, psm_problem_new(f->s, "b=1,hq=3,hkv=2,sq=1,sk=4,d=64", &p), PSM_INPUT, "heads");
+  assert_null(p);
+  assert_error(f, psm_problem_new(f->s, "b=1,sx=3", &p), PSM_INPUT, "sx");
+  good(f, psm_problem_new(f->s, "b=1,hq=4,hkv=2,sq=1,sk=4,d=64", &p));
+  assert_error(f, psm_problem_set_int(p, "heads_q", 3), PSM_INPUT, "heads");
+  psm_operator *op;
+  good(f, psm_operator_new(f->dev, "decode_splitk", NULL, p, NULL, &op)); // still heads_q = 4
+  psm_operator_free(op);
+  assert_error(f, psm_operator_new(f->dev, "decode_splitk", "head_dim=128", p, NULL, &op),
+               PSM_INPUT, "head_dim");
+  assert_null(op);
+  psm_problem_free(p);
+}
+
+static void absent_devices_are_named(void **state) {
+  Fixture *f = *state;
+  psm_device *dev;
+  assert_error(f, psm_device_open(f->s, "cuda:99", &dev), PSM_DEVICE, "");
+  assert_null(dev);
+  assert_true(strlen(psm_error(f->s)) > 0);
+  assert_error(f, psm_device_open(f->s, "gpu", &dev), PSM_INPUT, "gpu");
+  assert_string_equal(psm_device_id(f->dev), "sim");
+}
+
+static void a_missing_folder_is_told(void **state) {
+  (void)state;
+  psm_session *s;
+  assert_int_equal(psm_session_open("/nonexistent", &s), PSM_INPUT);
+  assert_non_null(strstr(psm_error(s), "/nonexistent"));
+  psm_session_close(s);
+}
+
+static int setup(void **state) {
+  static Fixture f;
+  if (psm_session_open(NULL, &f.s)) return -1;
+  if (psm_device_open(f.s, "sim", &f.dev)) return -1;
+  *state = &f;
+  return 0;
+}
+
+static int teardown(void **state) {
+  Fixture *f = *state;
+  psm_device_close(f->dev);
+  psm_session_close(f->s);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(templates_are_listed, setup, teardown),
+      cmocka_unit_test_setup_teardown(generated_text_is_checked_text, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_higher_target_is_written, setup, teardown),
+      cmocka_unit_test_setup_teardown(mistakes_are_told, setup, teardown),
+      cmocka_unit_test_setup_teardown(decode_gives_the_mean, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_growing_cache_needs_no_new_operator, setup, teardown),
+      cmocka_unit_test_setup_teardown(strides_are_in_elements, setup, teardown),
+      cmocka_unit_test_setup_teardown(bindings_are_held_against_the_declaration, setup, teardown),
+      cmocka_unit_test_setup_teardown(arguments_describe_themselves, setup, teardown),
+      cmocka_unit_test_setup_teardown(problems_are_checked, setup, teardown),
+      cmocka_unit_test_setup_teardown(absent_devices_are_named, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_missing_folder_is_told, setup, teardown),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
