@@ -24,6 +24,8 @@ const char *variant_id(Arena *a, const Variant *v) {
 static Status read_back(Variant *v, Diag *d) {
   v->module = ptx_parse(v->arena, v->ptx, &v->map, d);
   if (!v->module) return ST_INPUT;
+  Status st = ptx_check(v->module, d);
+  if (st != ST_OK) return st;
   v->entry = ptx_entry(v->module, NULL);
   return v->entry ? ST_OK : diag_fail(d, ST_INPUT, "%s has no entry of its own", v->id);
 }

@@ -137,8 +137,7 @@ static void bad_templates(void **state) {
   };
   Fixture *f = *state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    VariantOpts opts = {
-        .hook_path = cases[i].hook, .step_limit = 1000000, .memory_limit = 64 << 20};
+    VariantOpts opts = {.hook_path = cases[i].hook, .step_limit = 4000000};
     Variant *v = build(f, cases[i].call, opts);
     if (v) fail_msg("%s was built", cases[i].call);
     golden(f, arena_printf(f->arena, "expand/bad/%s.txt", cases[i].file), diag_text(f->d));
