@@ -87,12 +87,12 @@ Status tune_point(Tuner *t, const Run *r, const char *point, Params *params, Pro
 
 // ---- before the worker ------------------------------------------------------------------------------
 
-// Why a build failed.  A message that points into the PTX has an origin: the text is wrong.  Any
-// other is the template's or the problem's no to this combination.
+// Why a build failed.  A message that points into the PTX names the template as its origin: the text
+// is wrong.  Any other is the template's or the problem's no to this combination.
 static void refuse(Outcome *out, Arena *a, const Diag *d) {
   const DiagMsg *m = d->first;
   while (m && m->severity != SEV_ERROR) m = m->next;
-  bool in_ptx = m && m->origin_file[0];
+  bool in_ptx = m && m->origin_file[0] && strcmp(m->origin_file, m->file);
   out->kind = in_ptx ? OUT_FAILED : OUT_PRUNED;
   out->why = !m       ? "no reason given"
              : in_ptx ? arena_printf(a, "PTX line %u (%s:%u): %s", m->line, m->origin_file,

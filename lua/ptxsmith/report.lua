@@ -62,17 +62,32 @@ local function ranked_lines(ranked)
   return lines
 end
 
--- What was not timed: how often each reason, and which variants of those that should have run.
+-- "a, b, c and 9 more": the names of rows that share a fate.
+local function names_of(rows)
+  local names, most = {}, 4
+  for i = 1, math.min(#rows, most) do names[i] = rows[i].point end
+  local text = table.concat(names, ", ")
+  if #rows > most then text = text .. " and " .. (#rows - most) .. " more" end
+  return text
+end
+
+-- What was not timed: how often each reason pruned, and every variant that should have run.
 function report.skipped(rows)
-  local count, reasons, out = {}, {}, {}
+  local because, reasons, out = {}, {}, {}
   for _, row in ipairs(rows) do
     if row.kind == "pruned" then
-      if not rawget(count, row.why) then reasons[#reasons + 1] = row.why end
-      count[row.why] = (rawget(count, row.why) or 0) + 1
+      local same = rawget(because, row.why)
+      if not same then
+        same = {}
+        because[row.why] = same
+        reasons[#reasons + 1] = row.why
+      end
+      same[#same + 1] = row
     end
   end
   for _, why in ipairs(reasons) do
-    out[#out + 1] = string.format("  pruned %d: %s\n", count[why], why)
+    local same = because[why]
+    out[#out + 1] = string.format("  pruned %d: %s (%s)\n", #same, why, names_of(same))
   end
   for _, row in ipairs(rows) do
     if row.kind ~= "ok" and row.kind ~= "pruned" then
@@ -106,7 +121,7 @@ end
 
 -- A rung's rows with expected beside found, in the order they were predicted.
 function report.rung(run, rows)
-  local lines, unit_text = {}, ""
+  local lines, unit_text, found = {}, "", "found us"
   for _, row in ipairs(rows) do
     if row.kind == "ok" then
       local off = 100 * (row.median_us - row.expected_us) / row.expected_us
@@ -114,12 +129,13 @@ function report.rung(run, rows)
         string.format("%.2f", row.median_us), string.format("%+.0f %%", off),
         string.format("%.1f", row.rate), string.format("%.1f %%", 100 * row.rate / row.roof) }
       unit_text = unit(row)
+      if row.modelled == 1 then found = "modelled us" end
     end
   end
   local out = { string.format("%s: %s on %s\n", run.name, run.template, run.problem) }
   if rawget(run, "doc") then out[#out + 1] = "  " .. run.doc .. "\n" end
   if #lines > 0 then
-    local head = { "parameters", "expected us", "found us", "off", unit_text, "of roof" }
+    local head = { "parameters", "expected us", found, "off", unit_text, "of roof" }
     local right = { [2] = true, [3] = true, [4] = true, [5] = true, [6] = true }
     out[#out + 1] = report.table(head, lines, right)
   end
