@@ -85,7 +85,8 @@ static const luaL_Reg functions[] = {{"require", lua_require}, {"problem", lua_p
 // ---- running it -------------------------------------------------------------------------------------
 
 static Status find_source(Script *s, const char *path, const Source **out, Diag *d) {
-  if (access(path, F_OK) == 0) {
+  bool bare = !strpbrk(path, "/."); // "quickstart" is the built-in one, whatever lies in the folder
+  if (!bare && access(path, F_OK) == 0) {
     Source *src;
     Status st = source_read(s->arena, path, &src, d);
     *out = src;

@@ -1,0 +1,407 @@
+// Sweeps on sim: scripts, faulty variants, workers that die, order and interruption.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "interrupt.h"
+#include "outfile.h"
+#include "tune.h"
+
+#define PROGRAM BUILD_DIR "/ptxsmith"
+
+static char folder[] = "/tmp/ptxsmith_tune_XXXXXX";
+
+// ---- a template with faults to choose from ------------------------------------------------------------
+// prefill_thread, with one more parameter and its deeds.
+
+static char *replaced(Arena *a, const char *text, const char *what, const char *with) {
+  const char *at = strstr(text, what);
+  if (!at) fail_msg("prefill_thread has no \"%s\" any more", what);
+  return arena_printf(a, "%.*s%s%s", (int)(at - text), text, with, at + strlen(what));
+}
+
+static void write_text(Arena *a, const char *name, const char *text) {
+  FILE *f = fopen(arena_printf(a, "%s/%s", folder, name), "w");
+  assert_non_null(f);
+  fputs(text, f);
+  fclose(f);
+}
+
+static int make_templates(void **state) {
+  (void)state;
+  if (!mkdtemp(folder)) return -1;
+  signal(SIGPIPE, SIG_IGN);
+  Arena *a = arena_new();
+  Diag *d = diag_new();
+  Source *src;
+  assert_int_equal(source_read(a, SOURCE_DIR "/templates/prefill_thread.ptx.in", &src, d), ST_OK);
+  assert_int_equal(outfile_folder(a, arena_printf(a, "%s/templates", folder), d), ST_OK);
+  char *text = replaced(a, src->text, "| param { \"block\"",
+                        "| param { \"fault\", {\"none\", \"endless\", \"shared\", \"text\"}, \"what "
+                        "goes wrong\", default = \"none\" }\n| param { \"block\"");
+  text = replaced(a, text, "block = block }",
+                  "block = block, smem = fault == \"shared\" and 262144 or 0 }");
+  text = replaced(a, text, "| load_args()\n",
+                  "| load_args()\n"
+                  "|   if fault == \"endless\" then\n"
+                  "        .reg .s32 %count;\n"
+                  "        .reg .pred %always;\n"
+                  "        mov.s32 %count, 0;\n"
+                  "L_ever:\n"
+                  "        add.s32 %count, %count, 1;\n"
+                  "        setp.ge.s32 %always, %batch, 0;\n"
+                  "        @%always bra L_ever;\n"
+                  "|   end\n"
+                  "|   if fault == \"text\" then\n"
+                  "        add.f32 %nowhere, %nowhere, %nowhere;\n"
+                  "|   end\n");
+  write_text(a, "templates/faulty.ptx.in", text);
+  diag_free(d);
+  arena_free(a);
+  return 0;
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  char command[96];
+  snprintf(command, sizeof command, "rm -rf %s", folder);
+  return system(command);
+}
+
+// ---- a sweep ------------------------------------------------------------------------------------------
+
+typedef struct Sweep {
+  Diag *d;
+  Session *s;
+  Script *script;
+  Tuner tuner;
+} Sweep;
+
+static const char *const sim_args[] = {"--device", "sim", "--templates", folder, NULL};
+
+static Status open_script(Sweep *w, const char *lua) {
+  *w = (Sweep){.d = diag_new()};
+  w->s = session_open(folder, w->d);
+  write_text(w->d->arena, "sweep.lua", lua);
+  return script_open(w->s, arena_printf(w->d->arena, "%s/sweep.lua", folder), NULL, &w->script,
+                     w->d);
+}
+
+static void close_sweep(Sweep *w) {
+  if (w->tuner.arena) tune_close(&w->tuner);
+  script_close(w->script);
+  session_close(w->s);
+  diag_free(w->d);
+}
+
+static void open_tuner(Sweep *w, double limit_s) {
+  TuneOpts o = {.worker = {.program = PROGRAM, .args = sim_args}, .out_dir = folder, .seed = 1,
+                .threads = 1, .limit_s = limit_s};
+  if (tune_open(w->s, &o, "test", &w->tuner, w->d)) fail_msg("%s", diag_text(w->d));
+}
+
+static Outcome run_point(Sweep *w, const Run *r, int point) {
+  Outcome o;
+  if (tune_run(&w->tuner, r, point, 0, NULL, &o, w->d)) fail_msg("%s", diag_text(w->d));
+  return o;
+}
+
+static void assert_starts(const char *text, const char *with) {
+  if (strncmp(text, with, strlen(with))) fail_msg("\"%s\" does not begin with \"%s\"", text, with);
+}
+
+#define PROBLEM "\"b=1,hq=1,hkv=1,sq=3,sk=5,d=32\""
+
+static void faults_cost_only_themselves(void **state) {
+  (void)state;
+  Sweep w;
+  Status st = open_script(&w, "return { template = 'faulty', problems = { " PROBLEM " },\n"
+                              "  params = { fault = { 'endless', 'none', 'shared', 'text' },\n"
+                              "             vec = { 1, 8 } } }\n");
+  if (st) fail_msg("%s", diag_text(w.d));
+  int n;
+  const Run *r = script_runs(w.script, &n);
+  assert_int_equal(n, 1);
+  assert_int_equal(r->npoints, 8);
+  open_tuner(&w, 1);
+  static const struct { const char *point; OutcomeKind kind; const char *why; } want[] = {
+      {"fault=endless vec=1", OUT_LATE, "over its time limit of 1 s"},
+      {"fault=endless vec=8", OUT_PRUNED, "vec x sizeof(dtype) is one load: 16 bytes at most"},
+      {"fault=none vec=1", OUT_OK, ""},
+      {"fault=none vec=8", OUT_PRUNED, "vec x sizeof(dtype) is one load: 16 bytes at most"},
+      {"fault=shared vec=1", OUT_PRUNED, "262144 bytes of shared memory"},
+      {"fault=shared vec=8", OUT_PRUNED, ""},
+      {"fault=text vec=1", OUT_FAILED, "%nowhere"},
+      {"fault=text vec=8", OUT_PRUNED, ""},
+  };
+  for (int i = 0; i < r->npoints; i++) {
+    Outcome o = run_point(&w, r, i);
+    assert_string_equal(o.point, want[i].point);
+    if (o.kind != want[i].kind) fail_msg("%s: %s: %s", o.point, outcome_name(o.kind), o.why);
+    if (!strstr(o.why, want[i].why)) fail_msg("%s: %s", o.point, o.why);
+  }
+  close_sweep(&w);
+}
+
+static char *ranked_once(const char *lua) {
+  Sweep w;
+  if (open_script(&w, lua)) fail_msg("%s", diag_text(w.d));
+  int n;
+  const Run *r = script_runs(w.script, &n);
+  Params *rows = arena_array(w.d->arena, Params, r->npoints);
+  open_tuner(&w, 20);
+  for (int i = 0; i < r->npoints; i++) rows[i] = run_point(&w, r, i).fields;
+  const char *text;
+  if (script_report(w.script, "sweep", r, rows, r->npoints, &text, w.d))
+    fail_msg("%s", diag_text(w.d));
+  char *copy = strdup(text);
+  close_sweep(&w);
+  return copy;
+}
+
+static void ranking_is_the_same_every_time(void **state) {
+  (void)state;
+  const char *lua = "return { name = 'widths', template = 'prefill_thread',\n"
+                    "  problems = { 'b=1,hq=2,hkv=1,sq=33,sk=40,d=32' },\n"
+                    "  params = { vec = { 1, 4, 2 }, block = 32 },\n"
+                    "  where = function(p, problem) return p.vec * problem.heads_q ~= 4 end }\n";
+  char *first = ranked_once(lua), *second = ranked_once(lua);
+  assert_string_equal(first, second);
+  // Wider loads are fewer instructions; vec = 2 is what `where` leaves out.
+  const char *wide = strstr(first, "1  block=32 vec=4"), *narrow = strstr(first, "2  block=32 vec=1");
+  if (!wide || !narrow || narrow < wide) fail_msg("%s", first);
+  assert_non_null(strstr(first, "pruned 1: the script's where"));
+  assert_non_null(strstr(first, "modelled from counted work, not measured"));
+  assert_null(strstr(first, "vec=2"));
+  free(first);
+  free(second);
+}
+
+static void chunks_are_values_and_equal_variants_run_once(void **state) {
+  (void)state;
+  Sweep w;
+  Status st = open_script(&w, "return { template = 'decode_splitk',\n"
+                              "  problems = { 'b=1,hq=1,hkv=1,sq=1,sk=3,d=32' },\n"
+                              "  params = { chunks = { 2, 3, 100 } } }\n");
+  if (st) fail_msg("%s", diag_text(w.d));
+  int n;
+  const Run *r = script_runs(w.script, &n);
+  open_tuner(&w, 20);
+  Outcome o = run_point(&w, r, 0);
+  assert_int_equal(o.kind, OUT_OK);
+  assert_string_equal(params_get(&o.fields, "chunks"), "2");
+  assert_int_equal(run_point(&w, r, 1).kind, OUT_OK);
+  assert_int_equal(run_point(&w, r, 2).kind, OUT_AGAIN); // clamped to seqlen_k
+  close_sweep(&w);
+}
+
+static void results_are_stored_and_point_at_predictions(void **state) {
+  (void)state;
+  Sweep w;
+  Outcome o;
+  assert_int_equal(open_script(&w, "return { template = 'faulty', problems = { " PROBLEM " } }"),
+                   ST_OK);
+  int n;
+  const Run *r = script_runs(w.script, &n);
+  open_tuner(&w, 20);
+  unlink(w.tuner.store.path);
+  store_close(&w.tuner.store);
+  assert_int_equal(store_open(w.d->arena, w.tuner.store.path, &w.tuner.store, w.d), ST_OK);
+  assert_int_equal(tune_run(&w.tuner, r, 0, 2.5, "0123456789012345", &o, w.d), ST_OK);
+  Source *src;
+  assert_int_equal(source_read(w.d->arena, w.tuner.store.path, &src, w.d), ST_OK);
+  assert_non_null(strstr(src->text, "\"expected_us\":2.5,\"prediction\":\"0123456789012345\""));
+  assert_non_null(strstr(src->text, "\"point\":\"defaults\",\"kind\":\"ok\""));
+  assert_non_null(strstr(src->text, "\"modelled\":1"));
+  assert_int_equal(src->nlines, 1);
+  close_sweep(&w);
+}
+
+// ---- scripts that are wrong -----------------------------------------------------------------------------
+
+static void assert_script_says(const char *lua, const char *what) {
+  Sweep w;
+  assert_int_equal(open_script(&w, lua), ST_INPUT);
+  if (!strstr(diag_text(w.d), what)) fail_msg("no \"%s\" in:\n%s", what, diag_text(w.d));
+  close_sweep(&w);
+}
+
+static void wrong_scripts_are_told_apart(void **state) {
+  (void)state;
+  assert_script_says("return 7", "the script returns a number, not a table");
+  assert_script_says("return {}", "neither a sweep nor a list of them");
+  assert_script_says("return { template = 'x' }", "sweep 1: problems is missing");
+  assert_script_says("return { template = 'x', problems = {} }", "sweep 1: problems is empty");
+  assert_script_says("return { template = 'x', problem = 'b=1' }",
+                     "sweep 1 has a field problem; known are doc, limit, name");
+  assert_script_says("return { template = 'x', problems = { 'b=1,hq=3,hkv=2' } }", "heads_q");
+  assert_script_says("return { template = 'x', problems = { " PROBLEM " }, params = { vec = 1.5 } }",
+                     "params: vec has a value that is neither an integer");
+  assert_script_says("return { template = 'x', problems = { " PROBLEM " }, params = { vec = {} } }",
+                     "params: vec has no values");
+  assert_script_says("local x = 1\nreturn x.y.z", "sweep.lua:2");
+  assert_script_says("while true do end", "sweep.lua:1");
+  assert_script_says("return require('ptxsmith.nowhere')", "nowhere");
+  assert_script_says("return require('../secret')", "no name of a module");
+}
+
+static void unknown_axis_is_named_with_its_neighbour(void **state) {
+  (void)state;
+  Sweep w;
+  Outcome o;
+  assert_int_equal(open_script(&w, "return { template = 'prefill_thread', problems = { " PROBLEM
+                                   " }, params = { vek = 1 } }"),
+                   ST_OK);
+  int n;
+  const Run *r = script_runs(w.script, &n);
+  open_tuner(&w, 20);
+  assert_int_equal(tune_run(&w.tuner, r, 0, 0, NULL, &o, w.d), ST_INPUT);
+  assert_non_null(strstr(diag_text(w.d), "no parameter \"vek\" (did you mean \"vec\"?)"));
+  close_sweep(&w);
+}
+
+static void predictions_come_from_the_script(void **state) {
+  (void)state;
+  Sweep w;
+  Prediction p;
+  Status st = open_script(
+      &w, "local attention = require('ptxsmith.attention')\n"
+          "return { { template = 'faulty', problems = { 'b=1,hq=1,hkv=1,sq=4,sk=5,d=32,causal=1' },\n"
+          "  params = { vec = { 1, 4 } }, predict = function(p, work, c)\n"
+          "    assert(attention.pairs_seen(p) == 2 + 3 + 4 + 5)\n"
+          "    return { us = p.seqlen_k * work.params.vec * work.threads + c.read_gbs, why = 'so' }\n"
+          "  end }, { template = 'faulty', problems = { " PROBLEM " }, predict = function() end } }");
+  if (st) fail_msg("%s", diag_text(w.d));
+  int n;
+  const Run *r = script_runs(w.script, &n);
+  assert_int_equal(n, 2);
+  assert_true(r[0].predicts);
+  Params work = {0};
+  params_set(w.d->arena, &work, "threads", "100");
+  Ceiling c = {.read_gbs = 0.5};
+  st = script_predict(w.script, &r[0], 1, &work, &c, 132, &p, w.d);
+  if (st) fail_msg("%s", diag_text(w.d));
+  assert_true(p.us == 5 * 4 * 100 + 0.5);
+  assert_string_equal(p.why, "so");
+  assert_int_equal(script_predict(w.script, &r[1], 0, &work, &c, 132, &p, w.d), ST_INPUT);
+  assert_non_null(strstr(diag_text(w.d), "predict gave no time"));
+  close_sweep(&w);
+}
+
+// ---- workers --------------------------------------------------------------------------------------------
+
+static void lines_survive_any_text(void **state) {
+  (void)state;
+  Arena *a = arena_new();
+  Params in = {0}, out = {0};
+  const char *verb, *odd = "a\tb\nc%d = \xc3\xa9 %09";
+  params_set(a, &in, "odd", odd);
+  params_set(a, &in, "empty", "");
+  char *line = wire_line(a, "done", &in);
+  assert_int_equal(strcspn(line, "\n"), strlen(line) - 1); // one line
+  assert_true(wire_parse(a, line, &verb, &out));
+  assert_string_equal(verb, "done");
+  assert_string_equal(params_get(&out, "odd"), odd);
+  assert_string_equal(params_get(&out, "empty"), "");
+  assert_false(wire_parse(a, "\n", &verb, &out));
+  assert_false(wire_parse(a, "a=b\n", &verb, &out));
+  assert_false(wire_parse(a, "job\tno pair\n", &verb, &out));
+  arena_free(a);
+}
+
+static JobEnd run_shell(const char *script, double limit_s, Arena *a, Worker *w, Params *reply,
+                        const char **why) {
+  Diag *d = diag_new();
+  const char *stage;
+  write_text(a, "worker.sh", arena_printf(a, "#!/bin/sh\n%s\n", script));
+  const char *path = arena_printf(a, "%s/worker.sh", folder);
+  chmod(path, 0700);
+  assert_int_equal(worker_start(w, &(WorkerOpts){.program = path}, d), ST_OK);
+  diag_free(d);
+  Params job = {0};
+  params_set(a, &job, "template", "x");
+  return worker_run(w, a, &job, limit_s, reply, &stage, why);
+}
+
+static void deaths_are_described(void **state) {
+  (void)state;
+  Arena *a = arena_new();
+  Worker w;
+  Params reply = {0};
+  const char *why;
+  assert_int_equal(run_shell("read x; echo oh dear >&2; exit 7", 10, a, &w, &reply, &why), JOB_DIED);
+  assert_string_equal(why, "the worker ended with exit code 7: oh dear");
+  assert_int_equal(w.pid, 0);
+  assert_int_equal(run_shell("read x; kill -SEGV $$", 10, a, &w, &reply, &why), JOB_DIED);
+  assert_starts(why, "the worker was killed by signal 11 (Segmentation fault)");
+  assert_int_equal(run_shell("read x; printf 'done\\tmedian_us=3'; exit 0", 10, a, &w, &reply, &why),
+                   JOB_DIED); // a line that was never finished is no answer
+  assert_int_equal(run_shell("sleep 100", 0.2, a, &w, &reply, &why), JOB_LATE);
+  assert_int_equal(w.pid, 0);
+  assert_int_equal(run_shell("read x; printf 'noise\\nstage\\tname=time\\ndone\\tmedian_us=3\\n'; "
+                             "read x; exit 0",
+                             10, a, &w, &reply, &why),
+                   JOB_DONE);
+  assert_true(wire_number(&reply, "median_us") == 3);
+  assert_true(w.pid > 0);
+  worker_stop(&w);
+  assert_int_equal(w.pid, 0);
+  arena_free(a);
+}
+
+static void missing_program_is_one_message(void **state) {
+  (void)state;
+  Diag *d = diag_new();
+  Worker w;
+  assert_int_equal(worker_start(&w, &(WorkerOpts){.program = "/nowhere/ptxsmith"}, d), ST_DEVICE);
+  assert_int_equal(d->errors, 1);
+  assert_non_null(strstr(diag_text(d), "can't start /nowhere/ptxsmith"));
+  assert_int_equal(w.pid, 0);
+  worker_stop(&w);
+  diag_free(d);
+}
+
+// Last: the interrupt stays pending for the rest of the process.
+static void ctrl_c_keeps_what_is_done(void **state) {
+  (void)state;
+  Sweep w;
+  Outcome o;
+  assert_int_equal(open_script(&w, "return { template = 'faulty', problems = { " PROBLEM " },\n"
+                                   "  params = { vec = { 1, 2 } } }"),
+                   ST_OK);
+  int n;
+  const Run *r = script_runs(w.script, &n);
+  open_tuner(&w, 20);
+  assert_int_equal(run_point(&w, r, 0).kind, OUT_OK);
+  interrupt_install();
+  raise(SIGINT);
+  assert_int_equal(tune_run(&w.tuner, r, 1, 0, NULL, &o, w.d), ST_INTERRUPTED);
+  assert_int_equal(o.fields.n, 0);
+  close_sweep(&w);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(faults_cost_only_themselves),
+      cmocka_unit_test(ranking_is_the_same_every_time),
+      cmocka_unit_test(chunks_are_values_and_equal_variants_run_once),
+      cmocka_unit_test(results_are_stored_and_point_at_predictions),
+      cmocka_unit_test(wrong_scripts_are_told_apart),
+      cmocka_unit_test(unknown_axis_is_named_with_its_neighbour),
+      cmocka_unit_test(predictions_come_from_the_script),
+      cmocka_unit_test(lines_survive_any_text),
+      cmocka_unit_test(deaths_are_described),
+      cmocka_unit_test(missing_program_is_one_message),
+      cmocka_unit_test(ctrl_c_keeps_what_is_done),
+  };
+  return cmocka_run_group_tests(tests, make_templates, remove_folder);
+}
