@@ -60,7 +60,8 @@ const char *check_operand_text(Check *c, const PtxOperand *o) {
 // ---- versions -----------------------------------------------------------------------------------
 static const char *target_text(Check *c, int sm) {
   if (sm & PTX_SM_ARCH) return arena_printf(c->arena, "sm_%da", sm & 0xfff);
-  if (sm & PTX_SM_ARCH_UP) return arena_printf(c->arena, "sm_%da or a later `a` target", sm & 0xfff);
+  if (sm & PTX_SM_ARCH_UP)
+    return arena_printf(c->arena, "sm_%da or a later `a` target", sm & 0xfff);
   return arena_printf(c->arena, "sm_%d", sm);
 }
 
@@ -115,10 +116,11 @@ static void check_function(Check *c) {
   int before = c->diag->errors;
   for (int i = 0; i < c->f->ninsts && c->diag->errors < c->diag->limit; i++) {
     const PtxInst *in = &c->f->insts[i];
+    int errors = c->diag->errors;
     check_minimum(c, in);
     check_operands(c, in);
     check_addresses(c, in);
-    check_rules(c, in);
+    if (c->diag->errors == errors) check_rules(c, in);
   }
   if (c->diag->errors == before) check_flow(c);
 }

@@ -27,10 +27,18 @@ static void note_read(void *ctx, int32_t reg, bool reads, bool writes) {
   check_inst_error(w->c, w->inst, "%s is read here, but nothing on any path has written it", r->name);
 }
 
+static bool join_preds(const PtxFlow *flow, int b, const uint64_t *out, uint64_t *now, int words) {
+  bool changed = false;
+  for (int i = 0; i < flow->blocks[b].npred; i++) {
+    int pred = flow->blocks[b].pred[i];
+    if (flow->blocks[pred].order >= 0) changed |= bits_join(now, out + pred * words, words);
+  }
+  return changed;
+}
+
 static void enter_block(const PtxFlow *flow, int b, const uint64_t *out, uint64_t *now, int words) {
   memset(now, 0, sizeof(uint64_t) * (size_t)words);
-  for (int i = 0; i < flow->blocks[b].npred; i++)
-    bits_join(now, out + flow->blocks[b].pred[i] * words, words);
+  join_preds(flow, b, out, now, words);
 }
 
 static void check_uninitialised(Check *c) {
@@ -49,8 +57,7 @@ static void check_uninitialised(Check *c) {
   for (bool changed = true; changed;) {
     changed = false;
     for (int b = 0; b < flow->nblocks; b++)
-      for (int i = 0; i < flow->blocks[b].npred; i++)
-        changed |= bits_join(out + b * words, out + flow->blocks[b].pred[i] * words, words);
+      changed |= join_preds(flow, b, out, out + b * words, words);
   }
   w.now = arena_array(c->arena, uint64_t, words);
   for (int b = 0; b < flow->nblocks; b++) {

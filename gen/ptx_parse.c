@@ -209,7 +209,8 @@ static void resync(Parser *p) {
   while (p->tok.kind != TK_END) {
     if (parse_is(p, '{')) depth++;
     if (parse_is(p, '}') && depth > 0) depth--;
-    if (depth == 0 && (parse_is(p, ';') || parse_is(p, '}'))) {
+    bool end = parse_is(p, ';') || (parse_is(p, '}') && lex_peek(&p->lex) != ';');
+    if (depth == 0 && end) {
       parse_next(p);
       return;
     }

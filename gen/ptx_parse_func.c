@@ -136,9 +136,16 @@ static bool parse_statement(Parser *p) {
 
 static bool too_many(const Parser *p) { return p->diag->errors >= p->diag->limit; }
 
-// Behind the next `;`, or at a brace.
+// A brace that closes a vector or an initialiser, not a block.
+static bool closes_operand(const Parser *p) {
+  char next = lex_peek(&p->lex);
+  return next == ',' || next == ';' || next == ']';
+}
+
+// Behind the next `;`, or at a brace that closes a block.
 static void resync(Parser *p) {
-  while (p->tok.kind != TK_END && !parse_is(p, ';') && !parse_is(p, '}')) parse_next(p);
+  while (p->tok.kind != TK_END && !parse_is(p, ';') && !(parse_is(p, '}') && !closes_operand(p)))
+    parse_next(p);
   if (parse_is(p, ';')) parse_next(p);
 }
 

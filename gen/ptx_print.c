@@ -39,6 +39,13 @@ __attribute__((format(printf, 2, 3))) static void putf(Out *o, const char *fmt, 
   put_n(o, buf, (size_t)n);
 }
 
+// Source text as it stood; a NUL in it would end ours.
+static void put_source(Out *o, const char *s, size_t n) {
+  put_n(o, s, n);
+  for (char *p = o->text + o->n - n; n--; p++)
+    if (!*p) *p = '?';
+}
+
 static void line(Out *o, int depth) {
   if (o->n) put(o, "\n");
   for (int i = 0; i < depth; i++) put(o, "  ");
@@ -251,7 +258,7 @@ static void table(Out *o, const PtxTable *t) {
 static void comment(Out *o, const PtxItem *it, int depth) {
   if (it->kind == PTX_I_TRAILING && !o->line_comment) put(o, " ");
   else line(o, depth);
-  put_n(o, it->text, it->len);
+  put_source(o, it->text, it->len);
   o->line_comment = it->text[1] == '/';
 }
 
@@ -268,7 +275,7 @@ static void item(Out *o, const PtxItem *it) {
   default: line(o, o->depth); break;
   }
   switch ((PtxItemKind)it->kind) {
-  case PTX_I_RAW: put_n(o, it->text, it->len); break;
+  case PTX_I_RAW: put_source(o, it->text, it->len); break;
   case PTX_I_VAR:
     variable(o, &o->m->vars[it->index]);
     put(o, ";");

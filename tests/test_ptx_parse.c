@@ -3,9 +3,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <string.h>
 
-#include "ptx.h"
+#include "ptx_helpers.h"
 
 typedef struct Parsed {
   Arena *a;
@@ -30,9 +29,6 @@ static void done(Parsed p) {
   diag_free(p.d);
   arena_free(p.a);
 }
-
-#define HEAD ".version 8.0\n.target sm_90a\n.address_size 64\n"
-#define KERNEL(body) HEAD ".visible .entry k(.param .u64 x)\n{\n" body "\nret;\n}\n"
 
 static void header(void **state) {
   (void)state;

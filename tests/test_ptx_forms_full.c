@@ -3,7 +3,7 @@
 // and .target the table gives; so must ptxas; and ptxas must refuse one version or one target less
 // where the row claims to need more than its target does.
 //
-// Skips with a message when ptxas is absent.  `ptxas_forms -v` prints every disagreement.
+// Skips with a message when ptxas is absent.  It prints every disagreement.
 #include "ptx_forms.h"
 
 #include <stdio.h>
@@ -277,7 +277,7 @@ static char *kernel(Test *t, int version, Target target, const Variant *only) {
   return NULL;
 }
 
-// Marks the lines that ptxas refuses.  A syntax error ends its reading: go on without that line.
+// Marks the lines that ptxas refuses, and goes on without them until it refuses none.
 static void run_ptxas(Test *t, int version, Target target) {
   char file[128], command[512], line[1024], suffix[2] = {target.suffix, 0};
   for (int round = 0; round < 200; round++) {
@@ -302,7 +302,7 @@ static void run_ptxas(Test *t, int version, Target target) {
         v->refused = true;
         v->skip = true;
         v->why = arena_strdup(t->arena, strstr(at, ": ") ? strstr(at, ": ") + 2 : at);
-        again |= strstr(line, "Parsing error") || strstr(line, "fatal") || strstr(line, "syntax");
+        again = true; // a syntax error, or too many errors, ends ptxas's reading
       }
     }
     pclose(f);
@@ -390,7 +390,7 @@ static void ask(Test *t, Where *where, bool refuse, const char *what) {
 int main(void) {
   if (system("command -v ptxas >/dev/null 2>&1")) {
     printf("SKIP: ptxas is not on the PATH\n");
-    return 77;
+    return 0;
   }
   Test t = {.arena = arena_new(), .dir = "/tmp/ptxas_forms_XXXXXX"};
   if (!mkdtemp(t.dir)) return 3;

@@ -1,0 +1,164 @@
+// bad/NAME.ptx must give exactly the text of bad/NAME.err; compiler-made PTX must check clean.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "ptx_helpers.h"
+
+static int wrong;
+
+static char *read_whole(Arena *a, const char *path) {
+  Diag *d = diag_new();
+  Source *s;
+  char *text = source_read(a, path, &s, d) == ST_OK ? arena_strdup(a, s->text) : NULL;
+  diag_free(d);
+  return text;
+}
+
+static void check_bad(const char *path) {
+  Arena *a = arena_new();
+  Diag *d = diag_new();
+  Source *s;
+  assert_int_equal(source_read(a, path, &s, d), ST_OK);
+  s->name = strrchr(path, '/') + 1;
+  PtxModule *m = ptx_parse(a, s, NULL, d);
+  assert_true(m || d->errors);
+  Status st = m ? ptx_check(m, d) : ST_INPUT;
+  assert_int_equal(st, d->errors ? ST_INPUT : ST_OK);
+  const char *want = read_whole(a, arena_printf(a, "%.*s.err", (int)strlen(path) - 4, path));
+  if (!want || !*want || strcmp(want, diag_text(d))) {
+    print_message("%s: expected\n%sfound\n%s", s->name, want ? want : "(no file)\n", diag_text(d));
+    wrong++;
+  }
+  diag_free(d);
+  arena_free(a);
+}
+
+static void bad_files(void **state) {
+  (void)state;
+  wrong = 0;
+  assert_true(each_file("bad", ".ptx", check_bad) > 50);
+  assert_int_equal(wrong, 0);
+}
+
+static void check_clean(const char *path) {
+  Arena *a = arena_new();
+  Diag *d = diag_new();
+  Source *s;
+  assert_int_equal(source_read(a, path, &s, d), ST_OK);
+  PtxModule *m = ptx_parse(a, s, NULL, d);
+  if (m) ptx_check(m, d);
+  if (d->errors) {
+    print_message("%s", diag_text(d));
+    wrong++;
+  }
+  diag_free(d);
+  arena_free(a);
+}
+
+static void compilers_output(void **state) {
+  (void)state;
+  wrong = 0;
+  assert_true(each_file("nvcc", ".ptx", check_clean) >= 14);
+  assert_int_equal(wrong, 0);
+}
+
+static int errors_of(const char *text) {
+  Arena *a = arena_new();
+  Diag *d = diag_new();
+  PtxModule *m = parse_text(a, d, text);
+  if (m) ptx_check(m, d);
+  int n = d->errors;
+  if (n > 1) print_message("%s", diag_text(d));
+  diag_free(d);
+  arena_free(a);
+  return n;
+}
+
+// ISA 9.2: untyped registers go with every type of their size, signed with unsigned, and ld, st
+// and cvt take wider registers.  Each pair was tried with ptxas 13.0.
+static void types(void **state) {
+  (void)state;
+  static const struct { const char *inst; int errors; } cases[] = {
+      {"mul.f32 %r0, %r1, %f1;", 0},        {"add.s32 %f0, %r1, %r2;", 1},
+      {"selp.b32 %f0, %f1, %r2, %p1;", 0},  {"ld.global.f32 %d0, [%d1];", 0},
+      {"ld.global.f32 %e0, [%d1];", 1},     {"ld.global.u16 %d0, [%d1];", 0},
+      {"ld.global.u16 %f0, [%d1];", 1},     {"ld.global.b16 %f0, [%d1];", 0},
+      {"cvt.u32.u16 %r0, %r1;", 0},         {"cvt.u32.u64 %r0, %r1;", 1},
+      {"cvt.f32.f16 %f0, %f1;", 1},         {"cvt.f32.f16 %f0, %r1;", 0},
+      {"add.f16 %h0, %h1, 0x3C00;", 1},     {"add.f16x2 %f0, %r1, %r2;", 1},
+      {"mov.b32 %f0, 0f3F800000;", 0},      {"mov.f32 %f0, 1;", 1},
+      {"shl.b32 %r0, %r1, %d1;", 1},        {"mul.wide.u32 %e0, %r1, %r2;", 1},
+      {"mov.u32 %r0, %clock64;", 1},        {"mov.b32 %r0, %tid.x;", 0},
+      {"add.u32 %r0, %r1, %tid.x;", 1},     {"mov.b64 {%r0, %f0}, %d1;", 0},
+      {"mov.b64 {%h0, %h2}, %d1;", 1},      {"mov.u32 %r0, {%h1, %h1};", 1},
+      {"ld.shared.u32 %r0, [%r1];", 0},     {"ld.global.u32 %r0, [%r1];", 1},
+      {"mov.u32 %r0, s;", 0},               {"mov.u32 %r0, g;", 1},
+      {"ld.global.v2.u32 {%r0, _}, [%d1];", 0}, {"bar.sync 0, 64;", 0},
+      {"st.shared.f32 [s+4], %r1;", 0},     {"atom.global.add.f32 _, [%d1], %f1;", 0},
+      {"setp.lt.b32 %p0, %r1, %r2;", 1},    {"lop3.b32 %r0, %r1, %r2, %r1, 0x96;", 0},
+      {"cp.async.cg.shared.global [s], [%d1], 16, 8;", 0},
+      {"cp.async.ca.shared.global [s], [%d1], 4, 8;", 1},
+      {"setp.eq.and.u32 %p0, %r1, %r2, %p1;", 0}, {"setp.eq.and.u32 %p0, %r1, %r2;", 1},
+      {"ld.global.L2::cache_hint.u32 %r0, [%d1], %d1;", 0},
+      {"ld.global.u32 %r0, [%d1], %d1;", 1}, {"setmaxnreg.dec.sync.aligned.u32 40;", 1},
+      {"ld.global.v8.f32 {%f0, %f2, %f3, %f4, %f5, %f6, %f7, %f8}, [%d1];", 1},
+  };
+  char text[2048];
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    snprintf(text, sizeof text,
+             HEAD ".global .b32 g[4];\n.entry k(.param .u64 x)\n{\n.reg .pred %%p<4>; .reg .b16 %%h<4>;"
+                  ".reg .b32 %%r<4>; .reg .f32 %%f<9>; .reg .b64 %%d<4>; .reg .f64 %%e<4>;\n"
+                  ".shared .align 16 .b8 s[64];\nmov.u32 %%r1, 1; mov.u32 %%r2, 2; mov.f32 %%f1, 1.0;"
+                  "mov.u64 %%d1, 8; mov.b16 %%h1, 1; setp.eq.u32 %%p1, %%r1, 1;\n%s\nret;\n}\n",
+             cases[i].inst);
+    int n = errors_of(text);
+    if (n != cases[i].errors) print_message("%s: %d errors\n", cases[i].inst, n);
+    assert_int_equal(n, cases[i].errors);
+  }
+}
+
+// A register written on one path only is not definitely uninitialised.
+static void uninitialised(void **state) {
+  (void)state;
+  assert_int_equal(errors_of(KERNEL(".reg .pred %p; .reg .b32 %r<3>;\nmov.pred %p, 1;\n"
+                                    "@%p mov.u32 %r0, 1;\nadd.u32 %r1, %r0, 1;")), 0);
+  assert_int_equal(errors_of(KERNEL(".reg .b32 %r<3>;\nbra B;\nA: add.u32 %r1, %r0, 1;\nbra C;\n"
+                                    "B: mov.u32 %r0, 1;\nbra A;\nC:")), 0);
+  assert_int_equal(errors_of(KERNEL(".reg .b32 %r<3>;\nbra B;\nA: mov.u32 %r0, 1;\n"
+                                    "B: add.u32 %r1, %r0, 1;")), 1);
+  assert_int_equal(errors_of(KERNEL(".reg .b32 %r<3>;\n// implicit-def: %r0\n"
+                                    "add.u32 %r1, %r0, 1;")), 0);
+}
+
+// The message names the template line that a PTX line came from.
+static void origins(void **state) {
+  (void)state;
+  Arena *a = arena_new();
+  Diag *d = diag_new();
+  const char *text = KERNEL(".reg .b32 %r<2>;\nadd.u32 %r0, %r1, 0f00000000;");
+  const Source *from = source_new(a, "attention.ptx.in", "one\ntwo\n", 8);
+  Origin origin = {from, 2, ORIGIN_FILE, NULL};
+  const Origin *at[16] = {0};
+  at[6] = &origin;
+  LineMap map = {at, 9};
+  PtxModule *m = ptx_parse(a, source_new(a, "k.ptx", text, strlen(text)), &map, d);
+  assert_non_null(m);
+  assert_int_equal(ptx_check(m, d), ST_INPUT);
+  assert_int_equal(d->first->line, 7);
+  assert_int_equal(d->first->col, 19);
+  assert_string_equal(d->first->origin_file, "attention.ptx.in");
+  assert_int_equal(d->first->origin_line, 2);
+  diag_free(d);
+  arena_free(a);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(bad_files),     cmocka_unit_test(compilers_output), cmocka_unit_test(types),
+      cmocka_unit_test(uninitialised), cmocka_unit_test(origins),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
