@@ -9,11 +9,6 @@
 #include "interrupt.h"
 #include "ptxsmith.h"
 
-#pragma weak cmd_sweep
-#pragma weak cmd_campaign
-#pragma weak cmd_plan
-#pragma weak cmd_worker
-
 typedef Status VerbFn(Cmd *c);
 static VerbFn *const verb_fn[CLI_VERB_COUNT] = {
 #define X(id, name, ...) cmd_##name,
@@ -63,7 +58,6 @@ int main(int argc, char **argv) {
   if (IN_UNITS >> cli.verb & 1) interrupt_install();
   else interrupt_exit();
   if (!st && cli_has(&cli, OPT_HELP)) fputs(cli_help(c.arena, cli.verb), stdout);
-  else if (!st && !verb_fn[cli.verb]) st = diag_error(c.diag, NOWHERE, "this build lacks it");
   else if (!st) st = verb_fn[cli.verb](&c);
   Status written = flush_output(c.diag);
   if (!st) st = written;
