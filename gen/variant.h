@@ -60,8 +60,8 @@ typedef struct LaunchRule {
 // Kinds of template: what an answer means and how it is verified.
 typedef enum TemplateKind {
   KIND_PREFILL,  // attention: q k v -> o lse
-  KIND_DECODE,   // attention in several launches: q k v -> o_part lse_part, then `next`
-  KIND_COMBINE,  // o_part lse_part -> o lse
+  KIND_DECODE,   // attention in several launches: q k v -> partial rows, then `next`
+  KIND_COMBINE,  // partial rows -> o lse
   KIND_CEILING,  // a roofline: bytes or flops per second
   KIND_ORACLE,   // fp64 attention on the device
   KIND_HELPER,   // everything else (fill, compare ...)
