@@ -47,7 +47,7 @@ const Op *sim_op_brx(Warp *w, const Op *op) {
       return sim_trap_at(w, op, i, "brx.idx with index %u: the table has %d targets", index[i],
                          op->more->nlist);
   uint32_t same = 0;
-  SIM_LANES(i, w->active) same |= (index[i] == index[first]) << i;
+  SIM_LANES(i, w->active) same |= (uint32_t)(index[i] == index[first]) << i;
   const Op *to = op + (int32_t)op->more->list[index[first]];
   return same == w->active ? to : sim_diverge(w, same, to, op);
 }

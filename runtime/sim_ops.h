@@ -60,7 +60,8 @@ static inline int sim_first(uint32_t lanes) { return __builtin_ctz(lanes); }
 static inline const Op *sim_leave(Warp *w, WarpEvent event, const Op *pc) {
   w->event = event;
   w->limit = NULL;
-  w->groups[w->cur].pc = pc;
+  if (w->cur >= 0) // a deadlocked warp has no running group
+    w->groups[w->cur].pc = pc;
   return pc;
 }
 

@@ -159,7 +159,7 @@ static void test_vector_loads(void **state) {
                                                  kit_words(k, "in", in, 2048), 2048};
   static const uint32_t blocks[] = {128, 100}; // the last warp of 100 is a partial one
   for (int b = 0; b < 2; b++) {
-    kit_run(k, kernel, 1, blocks[b], &args, sizeof args);
+    kit_run(k, kernel, 1, blocks[b], &args, 20);
     kit_read(k, args.out, got, 128);
     for (uint32_t t = 0; t < blocks[b]; t++) {
       float want = 0, f;

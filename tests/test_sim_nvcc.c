@@ -52,7 +52,7 @@ static void test_local_array(void **state) {
   for (int b = 0; b < BUILDS; b++)
     for (int32_t n = 8; n < 16; n++) {
       Kernel *kernel = load(k, "scalar", b, "local_array");
-      uint32_t in[16] = {0}, got[17];
+      uint32_t in[17] = {0}, got[17];
       for (uint32_t i = 0; i < 16; i++)
         in[i] = bits_of((float)(i + 2) / 4);
       struct { DevPtr out; int32_t n; } args = {kit_words(k, "out", in, 17), n};
