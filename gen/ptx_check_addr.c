@@ -19,7 +19,8 @@ static PtxSpace space_at(const PtxInst *in, int n) {
 }
 
 static bool same_window(PtxSpace a, PtxSpace b) {
-  bool shared = (a == PTX_S_SHARED || a == PTX_S_CLUSTER) && (b == PTX_S_SHARED || b == PTX_S_CLUSTER);
+  bool shared =
+      (a == PTX_S_SHARED || a == PTX_S_CLUSTER) && (b == PTX_S_SHARED || b == PTX_S_CLUSTER);
   return a == b || shared;
 }
 
@@ -49,7 +50,8 @@ static void check_base(Check *c, const PtxInst *in, const PtxOperand *o, PtxSpac
   if (!ok)
     check_opnd_error(c, in, o, "%s is .%s; an address in .%s needs %s", c->f->regs[o->reg].name,
                      ptx_type_text(t), space ? ptx_space_text(space) : "generic space",
-                     wide && c->m->address_size == 64 ? "64 bits" : "an integer register of 32 or 64 bits");
+                     wide && c->m->address_size == 64 ? "64 bits"
+                                                      : "an integer register of 32 or 64 bits");
 }
 
 // Bytes that the address must be a multiple of; 0: no rule known here.
@@ -86,9 +88,9 @@ static void check_alignment(Check *c, const PtxInst *in, const PtxOperand *o, in
   bool known = base == 0 || base >= need;
   if (known && (uint64_t)o->off % need == 0) return;
   if (!known)
-    check_opnd_error(c, in, o, "\"%s\" is aligned to %llu bytes; this access of %llu bytes needs %llu",
-                     name, (unsigned long long)base, (unsigned long long)need,
-                     (unsigned long long)need);
+    check_opnd_error(c, in, o,
+                     "\"%s\" is aligned to %llu bytes; this access of %llu bytes needs %llu", name,
+                     (unsigned long long)base, (unsigned long long)need, (unsigned long long)need);
   else
     check_opnd_error(c, in, o, "offset %lld is not a multiple of the %llu bytes this access needs",
                      (long long)o->off, (unsigned long long)need);
@@ -98,7 +100,8 @@ static void check_bounds(Check *c, const PtxInst *in, const PtxOperand *o) {
   const PtxVar *v = &c->m->vars[o->sym];
   if (v->is_extern || !v->bytes) return;
   const char *stem = ptx_inst_form(in)->stem;
-  if (strcmp(stem, "ld") && strcmp(stem, "st") && strcmp(stem, "atom") && strcmp(stem, "red")) return;
+  if (strcmp(stem, "ld") && strcmp(stem, "st") && strcmp(stem, "atom") && strcmp(stem, "red"))
+    return;
   uint64_t size = (uint64_t)ptx_type_bits((PtxType)in->type[0]) / 8 * in->vec;
   if (o->off >= 0 && (uint64_t)o->off + size <= v->bytes) return;
   check_opnd_error(c, in, o, "bytes %lld to %lld of \"%s\", which has %llu", (long long)o->off,

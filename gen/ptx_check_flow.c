@@ -24,7 +24,8 @@ static void note_read(void *ctx, int32_t reg, bool reads, bool writes) {
   // Read and written: an accumulator, which scale-d = false may leave unread.
   if (!reads || writes || r->undefined || bit_get(w->now, reg) || bit_get(w->reported, reg)) return;
   bit_set(w->reported, reg);
-  check_inst_error(w->c, w->inst, "%s is read here, but nothing on any path has written it", r->name);
+  check_inst_error(w->c, w->inst, "%s is read here, but nothing on any path has written it",
+                   r->name);
 }
 
 static bool join_preds(const PtxFlow *flow, int b, const uint64_t *out, uint64_t *now, int words) {
@@ -86,8 +87,10 @@ static void check_end(Check *c) {
     check_inst_error(c, last, "\"%s\" runs off its end: ret or exit is missing", f->name);
   for (int i = 0; i < f->ninsts; i++) {
     const PtxInst *in = &f->insts[i];
-    if (!in->nopnds || in->opnds[0].kind != PTX_O_LABEL || in->opnds[0].target < f->ninsts) continue;
-    check_opnd_error(c, in, &in->opnds[0], "nothing stands behind label \"%s\": ret or exit is missing",
+    if (!in->nopnds || in->opnds[0].kind != PTX_O_LABEL || in->opnds[0].target < f->ninsts)
+      continue;
+    check_opnd_error(c, in, &in->opnds[0],
+                     "nothing stands behind label \"%s\": ret or exit is missing",
                      f->labels[in->opnds[0].sym].name);
   }
 }

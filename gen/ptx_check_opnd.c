@@ -99,7 +99,8 @@ static void check_pack(Check *c, const PtxInst *in, const PtxOperand *v, PtxType
   }
   for (int i = 0; i < v->n; i++) {
     const PtxOperand *o = &v->v[i];
-    int has = o->kind == PTX_O_REG || o->kind == PTX_O_SREG ? ptx_type_bits((PtxType)o->type) : part;
+    int has =
+        o->kind == PTX_O_REG || o->kind == PTX_O_SREG ? ptx_type_bits((PtxType)o->type) : part;
     if (o->type == PTX_T_NONE) has = part;
     bool byte = part == 8 && has == 16; // there are no 8-bit registers
     if (has == part || byte) continue;

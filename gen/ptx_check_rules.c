@@ -53,7 +53,8 @@ static void check_imm_rule(Check *c, const PtxInst *in, const ImmRule *r) {
     if (o->kind != PTX_O_INT || s->kind != PTX_SPEC_VALUE || s->name != r->name) continue;
     if (o->i >= r->lo && o->i <= r->hi && o->i % r->step == 0) continue;
     if (r->lo == r->hi)
-      check_opnd_error(c, in, o, "%s is %lld, not %lld", r->what, (long long)r->lo, (long long)o->i);
+      check_opnd_error(c, in, o, "%s is %lld, not %lld", r->what, (long long)r->lo,
+                       (long long)o->i);
     else if (r->step > 1)
       check_opnd_error(c, in, o, "%s is a multiple of %lld from %lld to %lld, not %lld", r->what,
                        (long long)r->step, (long long)r->lo, (long long)r->hi, (long long)o->i);
@@ -83,7 +84,8 @@ static void check_cp_async(Check *c, const PtxInst *in) {
 static void check_wgmma(Check *c, const PtxInst *in) {
   if (!in->shape_n) return;
   if (in->type[0] == PTX_T_S32 && in->shape_n > 32 && in->shape_n % 16)
-    check_inst_error(c, in, "integer wgmma takes N = 8, 16, 24, 32 and then multiples of 16, not %d",
+    check_inst_error(c, in,
+                     "integer wgmma takes N = 8, 16, 24, 32 and then multiples of 16, not %d",
                      in->shape_n);
   int immediates = 0;
   bool a_in_registers = in->nopnds > 1 && in->opnds[1].kind == PTX_O_VEC;
@@ -118,15 +120,18 @@ static void check_setmaxnreg(Check *c, const PtxInst *in) {
 
 static void check_guard(Check *c, const PtxInst *in) {
   if (in->guard < 0 || !ptx_inst_has(in, "sync") || !ptx_inst_has(in, "aligned")) return;
-  check_inst_warning(c, in, "a .sync.aligned instruction under a guard is defined only if %s is the "
-                            "same in all lanes of the warp", c->f->regs[in->guard].name);
+  check_inst_warning(c, in,
+                     "a .sync.aligned instruction under a guard is defined only if %s is the "
+                     "same in all lanes of the warp",
+                     c->f->regs[in->guard].name);
 }
 
 static void check_call_list(Check *c, const PtxInst *in, const PtxOperand *list, int want,
                             const char *what, const char *callee) {
   int n = list ? list->n : 0;
   if (n == want) return;
-  check_inst_error(c, in, "\"%s\" has %d %s%s, not %d", callee, want, what, want == 1 ? "" : "s", n);
+  check_inst_error(c, in, "\"%s\" has %d %s%s, not %d", callee, want, what, want == 1 ? "" : "s",
+                   n);
 }
 
 static void check_call(Check *c, const PtxInst *in) {
@@ -146,8 +151,10 @@ static void check_call(Check *c, const PtxInst *in) {
 // The state of another CTA's mbarrier can't be returned.
 static void check_mbarrier(Check *c, const PtxInst *in) {
   if (in->space != PTX_S_CLUSTER || !in->nopnds || in->opnds[0].kind != PTX_O_REG) return;
-  check_opnd_error(c, in, &in->opnds[0], "arriving at a .shared::cluster mbarrier returns nothing: "
-                                         "write _ instead of %s", c->f->regs[in->opnds[0].reg].name);
+  check_opnd_error(c, in, &in->opnds[0],
+                   "arriving at a .shared::cluster mbarrier returns nothing: "
+                   "write _ instead of %s",
+                   c->f->regs[in->opnds[0].reg].name);
 }
 
 void check_rules(Check *c, const PtxInst *in) {

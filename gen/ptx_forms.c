@@ -289,8 +289,12 @@ static void mark_minima(void) {
 
 // Operands that modifiers bring along: the cache policy, the multicast mask, setp's predicate.
 static void mark_bringers(void) {
-  static const struct { const char *mod; char name; } bringers[] = {
-      {"L2::cache_hint", 'h'}, {"multicast::cluster", 'x'}, {"and", 'q'}, {"or", 'q'}, {"xor", 'q'}};
+  static const struct { const char *mod; char name;
+  } bringers[] = {{"L2::cache_hint", 'h'},
+                  {"multicast::cluster", 'x'},
+                  {"and", 'q'},
+                  {"or", 'q'},
+                  {"xor", 'q'}};
   for (size_t i = 0; i < sizeof bringers / sizeof *bringers; i++)
     mod_infos[mod_intern(bringers[i].mod, strlen(bringers[i].mod))].brings = bringers[i].name;
 }

@@ -34,9 +34,9 @@
 // pipe       which hardware pipe issues it: for statistics and counters
 // effects    R reads memory, W writes memory, B barrier or fence, C control flow, S warp-collective
 //            (.sync), A asynchronous, - none; may be combined, as RW
-// handler    the interpreter's decoder sim_NAME, or LATER: known, printed, checked, not executed yet
+// handler    the decoder sim_NAME of the interpreter, or LATER: known, printed, checked, not executed
 //
-// Facts: PTX ISA 9.0; minimum versions by bisection with ptxas 13.0.
+// Facts: PTX ISA 9.0; tests/test_ptx_forms_full.c holds every row against ptxas (13.0).
 
 #define A90 (90 | PTX_SM_ARCH)
 #define A90UP (90 | PTX_SM_ARCH_UP)
@@ -55,7 +55,8 @@
 #define SPACE "(.global|.shared|.shared::cta|.shared::cluster|.local|.param|.const)"
 #define STSPACE "(.global|.shared|.shared::cta|.shared::cluster|.local|.param)"
 #define ATSPACE "(.global|.shared|.shared::cta|.shared::cluster)"
-#define L1HINT "(.L1::evict_normal|.L1::evict_unchanged|.L1::evict_first|.L1::evict_last|.L1::no_allocate)"
+#define L1HINT                                                                                     \
+  "(.L1::evict_normal|.L1::evict_unchanged|.L1::evict_first|.L1::evict_last|.L1::no_allocate)"
 #define L2HINT "(.L2::evict_normal|.L2::evict_first|.L2::evict_last)"
 #define L2PRE "(.L2::64B|.L2::128B|.L2::256B)"
 #define LDHINTS "{" L1HINT "}{.L2::cache_hint}{" L2PRE "}"

@@ -151,7 +151,8 @@ bool parse_dims(Parser *p, PtxVar *v, uint64_t *dims, int *ndims) {
   for (*ndims = 0; parse_is(p, '[');) {
     parse_next(p);
     Token t = p->tok;
-    if (*ndims == MAX_DIMS) return parse_error(p, &t, "an array has at most %d dimensions", MAX_DIMS);
+    if (*ndims == MAX_DIMS)
+      return parse_error(p, &t, "an array has at most %d dimensions", MAX_DIMS);
     int64_t n = 0;
     if (!parse_is(p, ']') && (!parse_const(p, &n) || n <= 0))
       return n <= 0 && parse_error(p, &t, "an array's size is a positive number");

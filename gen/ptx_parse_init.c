@@ -53,7 +53,8 @@ static bool symbol_value(Init *in, uint64_t at, uint64_t mask, bool generic) {
   Parser *p = in->p;
   Token t = p->tok;
   PtxReloc r = {.at = at, .var = -1, .func = -1, .generic = generic, .mask = mask};
-  if (t.kind != TK_WORD) return parse_error(p, &t, "the name of a variable or function is expected");
+  if (t.kind != TK_WORD)
+    return parse_error(p, &t, "the name of a variable or function is expected");
   Sym *s = sym_find(p, t.text, t.len, sym_hash(t.text, t.len), SYM_VAR | SYM_FUNC);
   if (!s) return parse_error(p, &t, "\"%.*s\" is not declared", (int)t.len, t.text);
   if (s->kind == SYM_VAR) r.var = s->index;

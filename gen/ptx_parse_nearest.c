@@ -105,9 +105,11 @@ void parse_misfit(Parser *p, const Token *t, const PtxInst *in) {
   const char *form = ptx_form_text(p->arena, in->form);
   if (in->nopnds < need || in->nopnds > nspecs) {
     parse_error(p, t, "\"%.*s\" takes %s%d operand%s, not %d: %s", (int)t->len, t->text,
-                need == nspecs ? "" : in->nopnds < need ? "at least " : "at most ",
-                in->nopnds < need ? need : nspecs, (in->nopnds < need ? need : nspecs) == 1 ? "" : "s",
-                in->nopnds, form);
+                need == nspecs      ? ""
+                : in->nopnds < need ? "at least "
+                                    : "at most ",
+                in->nopnds < need ? need : nspecs,
+                (in->nopnds < need ? need : nspecs) == 1 ? "" : "s", in->nopnds, form);
     return;
   }
   int i = ptx_form_fitting(in->form, in, in->opnds, in->nopnds);

@@ -9,7 +9,9 @@ uint32_t sym_hash(const char *s, size_t n) {
   return h;
 }
 
-static Sym **bucket(Parser *p, uint32_t hash) { return &p->buckets[(hash ^ hash >> 15) % SYM_BUCKETS]; }
+static Sym **bucket(Parser *p, uint32_t hash) {
+  return &p->buckets[(hash ^ hash >> 15) % SYM_BUCKETS];
+}
 
 // Innermost first: inner scopes push in front and pop before outer ones.
 Sym *sym_find(Parser *p, const char *name, uint32_t len, uint32_t hash, int kinds) {
@@ -145,8 +147,8 @@ static bool undeclared(Parser *p, const Token *t, PtxOperand *o) {
     for (Sym *s = p->scopes[d].syms; s; s = s->same_scope) {
       const PtxRegDecl *r = s->kind == SYM_RANGE ? &p->m->reg_decls[s->index] : NULL;
       if (r && numbered && s->len == prefix && !memcmp(s->name, t->text, prefix)) {
-        parse_error(p, t, "\"%s\" is not declared: \"%s<%u>\" in line %u ends at %s%d", name, r->name,
-                    r->count, r->line, r->name, (int)r->count - 1);
+        parse_error(p, t, "\"%s\" is not declared: \"%s<%u>\" in line %u ends at %s%d", name,
+                    r->name, r->count, r->line, r->name, (int)r->count - 1);
         declare_unknown(p, t);
         return p->f && p->depth <= 1 && sym_operand(p, t, o);
       }

@@ -17,7 +17,8 @@ static inline PtxModule *parse_text(Arena *a, Diag *d, const char *text) {
 }
 
 // Calls `each` for every file of tests/FOLDER whose name ends in `suffix`; returns how many.
-static inline int each_file(const char *folder, const char *suffix, void (*each)(const char *path)) {
+static inline int each_file(const char *folder, const char *suffix,
+                            void (*each)(const char *path)) {
   char dir[512], path[1024];
   struct dirent **list;
   int files = 0;

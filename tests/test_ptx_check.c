@@ -109,10 +109,11 @@ static void types(void **state) {
   char text[2048];
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     snprintf(text, sizeof text,
-             HEAD ".global .b32 g[4];\n.entry k(.param .u64 x)\n{\n.reg .pred %%p<4>; .reg .b16 %%h<4>;"
-                  ".reg .b32 %%r<4>; .reg .f32 %%f<9>; .reg .b64 %%d<4>; .reg .f64 %%e<4>;\n"
-                  ".shared .align 16 .b8 s[64];\nmov.u32 %%r1, 1; mov.u32 %%r2, 2; mov.f32 %%f1, 1.0;"
-                  "mov.u64 %%d1, 8; mov.b16 %%h1, 1; setp.eq.u32 %%p1, %%r1, 1;\n%s\nret;\n}\n",
+             HEAD
+             ".global .b32 g[4];\n.entry k(.param .u64 x)\n{\n.reg .pred %%p<4>; .reg .b16 %%h<4>;"
+             ".reg .b32 %%r<4>; .reg .f32 %%f<9>; .reg .b64 %%d<4>; .reg .f64 %%e<4>;\n"
+             ".shared .align 16 .b8 s[64];\nmov.u32 %%r1, 1; mov.u32 %%r2, 2; mov.f32 %%f1, 1.0;"
+             "mov.u64 %%d1, 8; mov.b16 %%h1, 1; setp.eq.u32 %%p1, %%r1, 1;\n%s\nret;\n}\n",
              cases[i].inst);
     int n = errors_of(text);
     if (n != cases[i].errors) print_message("%s: %d errors\n", cases[i].inst, n);

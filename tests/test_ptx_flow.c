@@ -46,7 +46,8 @@ static void diamond(void **state) {
 // A lane that exits under a guard: the exit, not the join, post-dominates.
 static void guarded_exit(void **state) {
   (void)state;
-  Flow f = flow_of(KERNEL(".reg .pred %p; .reg .b32 %r;\nmov.pred %p, 1;\n@%p exit;\nmov.u32 %r, 1;"));
+  Flow f =
+      flow_of(KERNEL(".reg .pred %p; .reg .b32 %r;\nmov.pred %p, 1;\n@%p exit;\nmov.u32 %r, 1;"));
   assert_int_equal(f.g->nblocks, 2);
   assert_int_equal(f.g->blocks[0].nsucc, 1);
   assert_int_equal(f.g->blocks[0].ipdom, -1);

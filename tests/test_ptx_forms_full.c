@@ -1,7 +1,7 @@
-// The opcode-form table against ptxas: for every row, its variants (each alternative and each option
-// once) are made from the row itself.  Our parser and checker must take them at the least .version
-// and .target the table gives; so must ptxas; and ptxas must refuse one version or one target less
-// where the row claims to need more than its target does.
+// The opcode-form table against ptxas: for every row, its variants (each alternative and each
+// option once) are made from the row itself.  Our parser and checker must take them at the least
+// .version and .target the table gives; so must ptxas; and ptxas must refuse one version or one
+// target less where the row claims to need more than its target does.
 //
 // Skips with a message when ptxas is absent.  It prints every disagreement.
 #include "ptx_forms.h"
@@ -76,7 +76,8 @@ static const char *reg_of(Arena *a, PtxType t, int i) {
 
 static const char *vector_of(Arena *a, PtxType t, int n, int first) {
   const char *s = "{";
-  for (int i = 0; i < n; i++) s = arena_printf(a, "%s%s%s", s, i ? ", " : "", reg_of(a, t, first + i));
+  for (int i = 0; i < n; i++)
+    s = arena_printf(a, "%s%s%s", s, i ? ", " : "", reg_of(a, t, first + i));
   return arena_printf(a, "%s}", s);
 }
 
@@ -108,7 +109,8 @@ static const char *immediate_of(const PtxInst *in) {
   const char *stem = ptx_inst_form(in)->stem;
   if (!strcmp(stem, "setmaxnreg")) return "32";
   if (!strcmp(stem, "cp")) return ptx_inst_has(in, "wait_group") ? "0" : "16";
-  if (!strcmp(stem, "discard") || !strcmp(stem, "applypriority") || !strcmp(stem, "fence")) return "128";
+  if (!strcmp(stem, "discard") || !strcmp(stem, "applypriority") || !strcmp(stem, "fence"))
+    return "128";
   return "1";
 }
 
@@ -257,9 +259,10 @@ static char *kernel(Test *t, int version, Target target, const Variant *only) {
   size_t size = 4096;
   for (int i = 0; i < t->n; i++) size += strlen(t->v[i].text) + 1;
   char *text = malloc(size), *p = text;
-  p += sprintf(p, ".version %d.%d\n.target sm_%d%s\n.address_size 64\n%s%s.local .align 16 .b8 l[256];\n",
-               version / 10, version % 10, target.sm, suffix, declarations,
-               version >= 83 ? ".reg .b128 %q<8>;\n" : "");
+  p += sprintf(
+      p, ".version %d.%d\n.target sm_%d%s\n.address_size 64\n%s%s.local .align 16 .b8 l[256];\n",
+      version / 10, version % 10, target.sm, suffix, declarations,
+      version >= 83 ? ".reg .b128 %q<8>;\n" : "");
   int line = 1;
   for (char *q = text; *q; q++) line += *q == '\n';
   for (int i = 0; i < t->n; i++) {
@@ -328,7 +331,8 @@ static void ours_takes(Test *t) {
     if (m) {
       ptx_check(m, d);
       for (DiagMsg *msg = d->first; msg; msg = msg->next)
-        if (msg->severity == SEV_ERROR && !strstr(msg->what, "nothing on any path")) what = msg->text;
+        if (msg->severity == SEV_ERROR && !strstr(msg->what, "nothing on any path"))
+          what = msg->text;
     }
     if (*what) {
       printf("FAIL our checker refuses %s\n%s", v->text, what);
@@ -378,8 +382,9 @@ static void ask(Test *t, Where *where, bool refuse, const char *what) {
     run_ptxas(t, version, target);
     for (int k = 0; k < t->n; k++) {
       if (!member[k] || t->v[k].refused == refuse || (refuse && t->v[k].twice)) continue;
-      printf("FAIL ptxas %s at %d.%d sm_%d%c: %s  %s\n", what, version / 10, version % 10, target.sm,
-             target.suffix ? target.suffix : ' ', t->v[k].text, refuse ? "\n" : t->v[k].why);
+      printf("FAIL ptxas %s at %d.%d sm_%d%c: %s  %s\n", what, version / 10, version % 10,
+             target.sm, target.suffix ? target.suffix : ' ', t->v[k].text,
+             refuse ? "\n" : t->v[k].why);
       t->failures++;
     }
     free(member);

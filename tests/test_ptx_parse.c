@@ -138,9 +138,10 @@ static void addresses(void **state) {
 // Optional operands: which operand of the pattern each written one is.
 static void optional_operands(void **state) {
   (void)state;
-  Parsed p = parse_clean(KERNEL(".reg .pred %p<3>; .reg .b32 %r<3>;\n"
-                                "bar.red.and.pred %p0, 1, %p1;\nbar.red.and.pred %p0, 1, 64, !%p1;\n"
-                                "setp.lt.s32 %p0|%p2, %r0, %r1;"));
+  Parsed p =
+      parse_clean(KERNEL(".reg .pred %p<3>; .reg .b32 %r<3>;\n"
+                         "bar.red.and.pred %p0, 1, %p1;\nbar.red.and.pred %p0, 1, 64, !%p1;\n"
+                         "setp.lt.s32 %p0|%p2, %r0, %r1;"));
   const PtxFunc *f = ptx_entry(p.m, NULL);
   assert_int_equal(f->insts[0].slot[2], 3);
   assert_int_equal(f->insts[1].slot[3], 3);

@@ -26,7 +26,8 @@ static void pressure(void **state) {
                                "cvt.u32.u64 %c, %d;\nadd.u32 %c, %c, %a;\n"
                                "@%p0 st.global.u32 [0], %c;"));
   assert_int_equal(s.live_max, 3);
-  assert_int_equal(s.live_max_line, 9); // behind the setp nothing has died yet; the last reader wins
+  assert_int_equal(s.live_max_line,
+                   9);
   assert_int_equal(s.preds_live_max, 1);
   assert_int_equal(s.regs_declared, 3);
   assert_int_equal(s.preds_declared, 2);
@@ -36,8 +37,9 @@ static void pressure(void **state) {
 // A guarded write does not end the life of what the register held before.
 static void guarded_write_keeps_alive(void **state) {
   (void)state;
-  PtxStats s = stats_of(KERNEL(".reg .b32 %a, %b; .reg .pred %p;\nmov.u32 %a, 1;\nmov.u32 %b, 1;\n"
-                               "setp.eq.u32 %p, %b, 1;\n@%p mov.u32 %a, 2;\nst.global.u32 [0], %a;"));
+  PtxStats s =
+      stats_of(KERNEL(".reg .b32 %a, %b; .reg .pred %p;\nmov.u32 %a, 1;\nmov.u32 %b, 1;\n"
+                      "setp.eq.u32 %p, %b, 1;\n@%p mov.u32 %a, 2;\nst.global.u32 [0], %a;"));
   assert_int_equal(s.live_max, 2);
 }
 
