@@ -216,11 +216,12 @@ Status problem_parse(Arena *a, const char *text, Problem **out, Diag *d) {
   return problem_parse_with(a, text, NULL, 0, out, d);
 }
 
-Status problem_parse_over(Arena *a, const char *text, const char *changes, Problem **out, Diag *d) {
+Status problem_parse_over(Arena *a, const char *text, const char *changes, const char *const *extra,
+                          int nextra, Problem **out, Diag *d) {
   *out = NULL;
   Problem *p = problem_copy(a, &(Problem){.name = ""});
   Status st = add_text(p, text, NULL, 0, d);
-  if (st == ST_OK) st = add_text(p, changes, NULL, 0, d);
+  if (st == ST_OK) st = add_text(p, changes, extra, nextra, d);
   return st == ST_OK ? finish(p, out, d) : st;
 }
 

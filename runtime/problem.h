@@ -35,7 +35,8 @@ Status problem_parse(Arena *a, const char *text, Problem **out, Diag *d);
 Status problem_parse_with(Arena *a, const char *text, const char *const *extra, int nextra,
                           Problem **out, Diag *d);
 // "b=1,...", and what `changes` says otherwise, checked together.
-Status problem_parse_over(Arena *a, const char *text, const char *changes, Problem **out, Diag *d);
+Status problem_parse_over(Arena *a, const char *text, const char *changes, const char *const *extra,
+                          int nextra, Problem **out, Diag *d);
 Status problem_check(const Problem *p, Diag *d);
 Problem *problem_copy(Arena *a, const Problem *p);
 const Value *problem_value(const Problem *p, const char *name);        // NULL when absent
@@ -54,6 +55,11 @@ char *problem_text(Arena *a, const Problem *p); // canonical "b=1,hq=32,..."; pa
 typedef struct NamedProblem { const char *name, *text, *doc; } NamedProblem;
 Status problem_list(Session *s, Arena *a, NamedProblem **out, int *n, Diag *d); // in file order
 Status problem_open(Session *s, Arena *a, const char *spec, Problem **out, Diag *d);
+Status problem_open_with(Session *s, Arena *a, const char *spec, const char *const *extra,
+                         int nextra, Problem **out, Diag *d);
+// The same where a hook's values are names too.  hook_path NULL: none.
+Status problem_open_hooked(Session *s, Arena *a, const char *spec, const char *hook_path,
+                           Problem **out, Diag *d);
 
 // The template's Params that the Problem fixes (head_dim, causal, dtype): fills in those that are
 // not given, ST_INPUT when a given one disagrees or the template can't do what the Problem asks.

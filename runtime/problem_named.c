@@ -53,9 +53,14 @@ static Status unknown(Arena *a, const char *name, const NamedProblem *list, int 
 }
 
 Status problem_open(Session *s, Arena *a, const char *spec, Problem **out, Diag *d) {
+  return problem_open_with(s, a, spec, NULL, 0, out, d);
+}
+
+Status problem_open_with(Session *s, Arena *a, const char *spec, const char *const *extra,
+                         int nextra, Problem **out, Diag *d) {
   *out = NULL;
   size_t len = strcspn(spec, ",");
-  if (memchr(spec, '=', len) || !*spec) return problem_parse(a, spec, out, d);
+  if (memchr(spec, '=', len) || !*spec) return problem_parse_with(a, spec, extra, nextra, out, d);
   char *name = arena_strndup(a, spec, len);
   NamedProblem *list;
   int n;
@@ -63,7 +68,8 @@ Status problem_open(Session *s, Arena *a, const char *spec, Problem **out, Diag 
   if (st != ST_OK) return st;
   for (int i = 0; i < n; i++) {
     if (strcmp(list[i].name, name)) continue;
-    st = problem_parse_over(a, list[i].text, spec[len] ? spec + len + 1 : "", out, d);
+    st =
+        problem_parse_over(a, list[i].text, spec[len] ? spec + len + 1 : "", extra, nextra, out, d);
     if (st == ST_OK) (*out)->name = name;
     return st;
   }

@@ -37,7 +37,6 @@ typedef struct Job {
 // What one thread adds up, and its scratch memory.
 typedef struct Worker {
   Job *job;
-  int number;
   Diag *diag;
   double sum, max, lse_max;
   int64_t count;
@@ -125,6 +124,8 @@ static void all_scores(Worker *w, int64_t b, int64_t hkv, const Row *rows, int n
   }
 }
 
+static const float LOG2_E = 1.44269504f;
+
 // exp(x - m); a masked key (-inf) weighs nothing even where every key of the row is masked.
 static double weight(double s, double m) { return s == -INFINITY ? 0 : exp(s - m); }
 static float weight32(float s, float m) { return s == -INFINITY ? 0 : expf(s - m); }
@@ -138,9 +139,10 @@ static Status softmax(Worker *w, int64_t b, Row *row, double *s, float *s32) {
     s32[j] *= (float)n->scale;
   }
   if (opts->score) {
-    Status st = opts->score(opts->ctx, w->number, b, row->head, row->query, s, row->visible);
+    Status st = opts->score(opts->ctx, b, row->head, row->query, s, s32, row->visible);
     if (st != ST_OK) return st;
-    for (int64_t j = 0; j < row->visible; j++) s32[j] = (float)s[j];
+    // A rule's result is an fp32 number; kernels bring it to base 2 by one more fp32 product.
+    for (int64_t j = 0; j < row->visible; j++) s32[j] = s32[j] * LOG2_E / LOG2_E;
   }
   row->m = -INFINITY;
   row->m32 = -INFINITY;
@@ -286,7 +288,7 @@ static Status run_job(Job *job, int threads, Diag *d) {
     return diag_fail(d, ST_INPUT, "reference: out of host memory");
   }
   int started = 0;
-  for (int i = 0; i < threads; i++) w[i] = (Worker){.job = job, .number = i, .diag = diag_new()};
+  for (int i = 0; i < threads; i++) w[i] = (Worker){.job = job, .diag = diag_new()};
   for (int i = 1; i < threads && !pthread_create(&id[i], NULL, worker_run, &w[i]); i++) started = i;
   worker_run(&w[0]);
   for (int i = 1; i <= started; i++) pthread_join(id[i], NULL);

@@ -4,10 +4,11 @@
 
 #include "verify.h"
 
-// A user's score rule, for the oracle: changes s[0..n) of query `row` against keys 0..n-1.
-// -inf masks a key.  Called from several threads, each with its own `worker` number.
-typedef Status (*ScoreFn)(void *ctx, int worker, int64_t batch, int64_t head, int64_t row,
-                          double *s, int64_t n);
+// A user's score rule, for the oracle: changes the scaled scores of query `row` against keys 0..n-1,
+// those of fp64 and those of the plain formula in fp32.  -inf masks a key.  Called from several
+// threads.
+typedef Status (*ScoreFn)(void *ctx, int64_t batch, int64_t head, int64_t row, double *s,
+                          float *s32, int64_t n);
 
 typedef struct ReferenceOpts {
   int threads;   // 0: all cores

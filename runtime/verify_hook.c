@@ -10,7 +10,9 @@ struct HookRule {
   const char *path;
   uint64_t seed;
   int64_t heads, seqlen_q, seqlen_k;
-  float *scores; // [batch, heads_q, seqlen_q, seqlen_k]
+  // [batch, heads_q, seqlen_q, seqlen_k]: scores of the oracle, rounded to fp32 as the hook gets
+  // them, and of the plain formula, whose error is to be that of fp32 scores under the same rule.
+  float *scores[2];
 };
 
 HookRule *hook_rule_new(Session *s, const char *path, uint64_t seed) {
@@ -22,7 +24,8 @@ HookRule *hook_rule_new(Session *s, const char *path, uint64_t seed) {
 
 void hook_rule_free(HookRule *h) {
   if (!h) return;
-  free(h->scores);
+  free(h->scores[0]);
+  free(h->scores[1]);
   free(h);
 }
 
@@ -90,23 +93,27 @@ void extras_free(Extras *x, Device *dev) {
 
 // ---- the rule
 // ------------------------------------------------------------------------------------
-static float *row_of(const HookRule *h, int64_t b, int64_t head, int64_t row) {
-  return h->scores + ((b * h->heads + head) * h->seqlen_q + row) * h->seqlen_k;
+static float *row_of(const HookRule *h, int which, int64_t b, int64_t head, int64_t row) {
+  return h->scores[which] + ((b * h->heads + head) * h->seqlen_q + row) * h->seqlen_k;
 }
 
-static Status collect(void *ctx, int worker, int64_t b, int64_t head, int64_t row, double *s,
+static Status collect(void *ctx, int64_t b, int64_t head, int64_t row, double *s, float *s32,
                       int64_t n) {
-  (void)worker;
-  float *to = row_of(ctx, b, head, row);
-  for (int64_t j = 0; j < n; j++) to[j] = (float)s[j];
+  float *exact = row_of(ctx, 0, b, head, row), *plain = row_of(ctx, 1, b, head, row);
+  for (int64_t j = 0; j < n; j++) {
+    exact[j] = (float)s[j];
+    plain[j] = s32[j];
+  }
   return ST_OK;
 }
 
-Status hook_rule_score(void *ctx, int worker, int64_t b, int64_t head, int64_t row, double *s,
+Status hook_rule_score(void *ctx, int64_t b, int64_t head, int64_t row, double *s, float *s32,
                        int64_t n) {
-  (void)worker;
-  const float *from = row_of(ctx, b, head, row);
-  for (int64_t j = 0; j < n; j++) s[j] = from[j];
+  const float *exact = row_of(ctx, 0, b, head, row), *plain = row_of(ctx, 1, b, head, row);
+  for (int64_t j = 0; j < n; j++) {
+    s[j] = exact[j];
+    s32[j] = plain[j];
+  }
   return ST_OK;
 }
 
@@ -120,12 +127,15 @@ static Status run_rule(HookRule *h, Operator *op, Device *dev, uint64_t bytes, D
   Status st = operator_load(op, dev, d);
   if (st == ST_OK) st = operator_plan(op, dev, NULL, d);
   if (st == ST_OK) st = device_alloc(dev, bytes ? bytes : 4, "scores", &t.data, d);
-  if (st == ST_OK) st = device_write(dev, t.data, h->scores, bytes, d);
   if (st == ST_OK) st = operator_bind(op, "scores", &t, d);
   if (st == ST_OK) st = extras_bind(op, dev, h->seed, &extras, d);
-  if (st == ST_OK) st = operator_launch(op, dev, d);
-  if (st == ST_OK) st = device_sync(dev, d);
-  return st == ST_OK ? device_read(dev, h->scores, t.data, bytes, d) : st;
+  for (int i = 0; i < 2 && st == ST_OK; i++) {
+    st = device_write(dev, t.data, h->scores[i], bytes, d);
+    if (st == ST_OK) st = operator_launch(op, dev, d);
+    if (st == ST_OK) st = device_sync(dev, d);
+    if (st == ST_OK) st = device_read(dev, h->scores[i], t.data, bytes, d);
+  }
+  return st;
 }
 
 static Status apply_rule(HookRule *h, const Problem *p, uint64_t bytes, Diag *d) {
@@ -151,9 +161,11 @@ Status hook_rule_prepare(HookRule *h, const Problem *p, const AttnInputs *in,
   const int64_t by[] = {n[0], n[1], n[2], h->seqlen_k};
   for (int i = 0; i < 4; i++)
     if (__builtin_mul_overflow(bytes, by[i], &bytes)) bytes = INT64_MAX;
-  free(h->scores);
-  h->scores = bytes > INT32_MAX ? NULL : calloc((size_t)bytes + 1, 1);
-  if (!h->scores)
+  for (int i = 0; i < 2; i++) {
+    free(h->scores[i]);
+    h->scores[i] = bytes > INT32_MAX ? NULL : calloc((size_t)bytes + 1, 1);
+  }
+  if (!h->scores[0] || !h->scores[1])
     return diag_fail(d, ST_INPUT,
                      "verifying a hook takes all %lld x %lld x %lld x %lld scores at once, which "
                      "is too many; use a smaller problem",
@@ -166,4 +178,23 @@ Status hook_rule_prepare(HookRule *h, const Problem *p, const AttnInputs *in,
   if (st != ST_OK) return st;
   reference_free(&ignored);
   return apply_rule(h, p, (uint64_t)bytes, d);
+}
+
+// ---- problems with a hook's values
+// -----------------------------------------------------------------
+Status problem_open_hooked(Session *s, Arena *a, const char *spec, const char *hook_path,
+                           Problem **out, Diag *d) {
+  if (!hook_path) return problem_open(s, a, spec, out, d);
+  *out = NULL;
+  Variant *v;
+  VariantOpts opts = {.hook_path = hook_path};
+  Status st = variant_build(s, "hook_eval", NULL, &opts, &v, d);
+  if (st != ST_OK) return st;
+  const char **names = arena_array(a, const char *, v->nargs);
+  int n = 0;
+  for (int i = 0; i < v->nargs; i++)
+    if (v->args[i].role == ARG_VALUE && !problem_name_find(v->args[i].name))
+      names[n++] = arena_strdup(a, v->args[i].name);
+  variant_free(v);
+  return problem_open_with(s, a, spec, names, n, out, d);
 }

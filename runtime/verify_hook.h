@@ -9,10 +9,10 @@
 typedef struct HookRule HookRule;
 HookRule *hook_rule_new(Session *s, const char *path, uint64_t seed);
 void hook_rule_free(HookRule *h);
-// For one set of inputs; needs batch x heads_q x seqlen_q x seqlen_k floats of host memory twice.
+// For one set of inputs; needs batch x heads_q x seqlen_q x seqlen_k floats of host memory, twice.
 Status hook_rule_prepare(HookRule *h, const Problem *p, const AttnInputs *in,
                          const ReferenceOpts *opts, Diag *d);
-Status hook_rule_score(void *ctx, int worker, int64_t b, int64_t head, int64_t row, double *s,
+Status hook_rule_score(void *ctx, int64_t b, int64_t head, int64_t row, double *s, float *s32,
                        int64_t n);
 
 // Allocates, fills and binds every input tensor of `op` that is not attention's own (q, k, v,

@@ -204,8 +204,8 @@ static void large_scores_do_not_overflow(void **state) {
   assert_true(fabs(lse_at(f, 0, 0, 0) - (524288 + log(2))) < 1e-9);
 }
 
-// The plain formula's error: of the order of the dtype's rounding of P and O (of S where O is fp32),
-// and zero where nothing is rounded.
+// The plain formula's error: of the order of the dtype's rounding of P and O (of S where O is
+// fp32), and zero where nothing is rounded.
 static void plain_error_is_the_dtypes(void **state) {
   Fixture *f = *state;
   Dtype types[] = {DT_F32, DT_F16, DT_BF16};
@@ -253,9 +253,12 @@ static void a_sample_of_rows_is_the_same_rows(void **state) {
 }
 
 // A rule that masks odd keys and adds the head's number.
-static Status rule(void *ctx, int worker, int64_t b, int64_t h, int64_t i, double *s, int64_t n) {
-  (void)ctx, (void)worker, (void)b, (void)i;
-  for (int64_t j = 0; j < n; j++) s[j] = j % 2 ? -INFINITY : s[j] + (double)h;
+static Status rule(void *ctx, int64_t b, int64_t h, int64_t i, double *s, float *s32, int64_t n) {
+  (void)ctx, (void)b, (void)i;
+  for (int64_t j = 0; j < n; j++) {
+    s[j] = j % 2 ? -INFINITY : s[j] + (double)h;
+    s32[j] = (float)s[j];
+  }
   return ST_OK;
 }
 

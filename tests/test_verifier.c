@@ -56,9 +56,9 @@ typedef struct Faulty {
 } Faulty;
 
 // Faults that are a wrong choice of keys, as a score rule.
-static Status rule(void *ctx, int worker, int64_t b, int64_t h, int64_t i, double *s, int64_t n) {
+static Status rule(void *ctx, int64_t b, int64_t h, int64_t i, double *s, float *s32, int64_t n) {
   const Faulty *f = ctx;
-  (void)worker, (void)b, (void)h;
+  (void)b, (void)h, (void)s32; // no gate looks at a mutant's own plain formula
   if (n == 0) return ST_OK;
   switch (f->mutant) {
   case M_DROP_FIRST: s[0] = -INFINITY; break;

@@ -181,6 +181,30 @@ static void real_tensors(void **state) {
   inputs_free(&in);
 }
 
+// A user's rule with a value of its own: bias, offset and masks, the same lines in the oracle.
+static void a_score_hook(void **state) {
+  Fixture *f = *state;
+  const char *hook = SOURCE_DIR "/tests/kernels/slope.hook";
+  VerifyOpts opts = {.seed = 3, .threads = 2, .build = {.hook_path = hook}};
+  const struct {
+    const char *name, *spec;
+  } runs[] = {{"prefill_thread", "b=2,hq=4,hkv=2,sq=9,sk=40,d=32,causal=1,slope=0.1"},
+              {"decode_splitk", "b=2,hq=4,hkv=2,sq=2,sk=70,d=32,chunks=3,slope=0.1"},
+              {"oracle_f64", "b=1,hq=4,hkv=2,sq=2,sk=20,d=32,slope=0.1"}};
+  for (int i = 0; i < 3; i++) {
+    Problem *p;
+    Verdict v;
+    diag_reset(f->d);
+    if (problem_open_hooked(f->s, f->a, runs[i].spec, hook, &p, f->d) != ST_OK)
+      fail_msg("%s", diag_text(f->d));
+    Status st = verify(f->s, f->sim, runs[i].name, NULL, p, &opts, &v, f->a, f->d);
+    if (st != ST_OK) fail_msg("%s:\n%s%s", runs[i].name, diag_text(f->d), verdict_text(f->a, &v));
+    assert_int_equal(v.ngates, 6);
+    assert_non_null(strstr(v.reproduce, "slope=0.1"));
+    assert_non_null(strstr(v.reproduce, "--hook "));
+  }
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
@@ -197,6 +221,7 @@ int main(void) {
       T(quick_runs_less),
       T(the_repeating_command_is_whole),
       T(real_tensors),
+      T(a_score_hook),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
