@@ -38,7 +38,7 @@ Status cmd_build_opts(Cmd *c, VariantOpts *out) {
 Status cmd_problem_of(Cmd *c, const char *spec, Problem **out) {
   Session *s;
   Status st = cmd_session(c, &s);
-  return st ? st : problem_open(s, c->arena, spec, out, c->diag);
+  return st ? st : problem_open_hooked(s, c->arena, spec, c->cli->text[OPT_HOOK], out, c->diag);
 }
 
 Status cmd_problem(Cmd *c, Problem **out) {

@@ -205,8 +205,8 @@ static const struct {
     {"b=2,hq=4,hkv=2,sq=33,sk=70,d=64,causal=1", DT_F16},
     {"b=2,hq=2,sq=17,sk=65,d=64,causal=0", DT_BF16},
     {"b=2,hq=8,hkv=2,sq=1,sk=512,d=64", DT_F32},
-    {"b=2,hq=8,hkv=2,sq=1,sk=1300,d=32", DT_BF16},
-    {"b=2,hq=4,hkv=2,sq=1,sk=500,d=128", DT_F16},
+    {"b=2,hq=8,hkv=2,sq=1,sk=700,d=32", DT_BF16},
+    {"b=2,hq=4,hkv=2,sq=1,sk=260,d=128", DT_F16},
 };
 enum { CLASSES = sizeof classes / sizeof *classes };
 
