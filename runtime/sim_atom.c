@@ -3,8 +3,6 @@
 #include "dtype.h"
 #include "sim_mem.h"
 
-enum { POLL_COST = 1024 }; // a warp that spins on an atomic gives up its turn soon
-
 typedef enum AtomKind {
   ATOM_AND, ATOM_OR, ATOM_XOR, ATOM_EXCH, ATOM_ADD, ATOM_INC, ATOM_DEC, ATOM_MIN, ATOM_MAX, ATOM_CAS,
   ATOM_KINDS,
@@ -107,7 +105,7 @@ static const Op *op_atom(Warp *w, const Op *op) {
   const Op *stop = sim_access(w, op, ACCESS_ATOMIC, &s);
   if (stop)
     return stop;
-  w->left -= POLL_COST;
+  w->left -= SIM_POLL_COST;
   uint64_t t64[32] = {0};
   uint32_t t32[32] = {0};
   bool ftz = op->more->skip[0];
@@ -133,7 +131,7 @@ static const Op *op_cas128(Warp *w, const Op *op) {
   const Op *stop = sim_access(w, op, ACCESS_ATOMIC, &s);
   if (stop)
     return stop;
-  w->left -= POLL_COST;
+  w->left -= SIM_POLL_COST;
   uint64_t t[64];
   const uint64_t *b = sim_r64(w, op->b), *c = sim_r64(w, op->c);
   pthread_mutex_lock(&w->cta->grid->dev->wide);

@@ -238,35 +238,31 @@ static void touch(void *ctx, int32_t reg, bool write) {
     if (m->names[i] == (uint32_t)reg)
       return;
   Arena *a = t->x->prog->arena;
-  int cap = m->nlist, cap2 = m->nlist;
-  *arena_push(a, m->list, cap, m->cap) = t->x->func->init[reg];
-  m->cap2 = m->cap2 ? m->cap2 : 0;
-  *arena_push(a, m->names, cap2, m->cap2) = (uint32_t)reg;
-  m->nlist++;
+  int n = m->nlist; // both lists grow together
+  *arena_push(a, m->names, n, m->cap2) = (uint32_t)reg;
+  *arena_push(a, m->list, m->nlist, m->cap) = t->x->func->init[reg];
+}
+
+// The guard is read by every lane, also by those that it then stops.
+static void check_guard(Decoder *x, const PtxInst *in) {
+  if (in->guard < 0 || !x->tracked[in->guard])
+    return;
+  uint32_t guard = x->guard;
+  OpMore *more = arena_new_of(x->prog->arena, OpMore);
+  touch(&(Touch){x, more, false}, in->guard, false);
+  x->guard = 0;
+  sim_emit(x, sim_op_check)->more = more;
+  x->guard = guard;
 }
 
 // Reads of unproven registers are checked, writes to them noted, before the instruction runs.
 static void emit_checks(Decoder *x, const PtxInst *in) {
+  check_guard(x, in);
   for (int write = 0; write < 2; write++) {
     OpMore *more = arena_new_of(x->prog->arena, OpMore);
     sim_visit_regs(in, touch, &(Touch){x, more, write});
-    if (!more->nlist)
-      continue;
-    uint32_t guard = x->guard;
-    if (!write) { // the guard itself is read by every lane
-      bool guard_first = in->guard >= 0 && x->tracked[in->guard];
-      if (guard_first) {
-        x->guard = 0;
-        OpMore *one = arena_new_of(x->prog->arena, OpMore);
-        one->list = &x->func->init[in->guard];
-        one->names = arena_new_of(x->prog->arena, uint32_t);
-        *one->names = (uint32_t)in->guard;
-        one->nlist = 1;
-        sim_emit(x, sim_op_check)->more = one;
-        x->guard = guard;
-      }
-    }
-    sim_emit(x, write ? sim_op_mark : sim_op_check)->more = more;
+    if (more->nlist)
+      sim_emit(x, write ? sim_op_mark : sim_op_check)->more = more;
   }
 }
 

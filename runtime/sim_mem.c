@@ -1,10 +1,6 @@
 // sim_mem.c: ld and st.
 #include "sim_mem.h"
 
-// A strong or volatile access is how threads wait for each other: it costs more of the turn, so
-// that a spinning warp soon lets others run.
-enum { POLL_COST = 1024 };
-
 // ---- ld -------------------------------------------------------------------------------------------
 #define LOAD(NAME, FROM, TO)                                                                       \
   static void NAME(const Access *s, int k, TO *to, uint32_t lanes) {                               \
@@ -98,7 +94,7 @@ static const Op *op_ld(Warp *w, const Op *op) {
   if (stop)
     return stop;
   if (op->type & TYPE_STRONG)
-    w->left -= POLL_COST;
+    w->left -= SIM_POLL_COST;
   if (op->vec == 1 && op->bytes == 4 && op->width == 4 && s.strided && s.stride == 4) {
     memcpy(w->regs + op->d, s.base, 128); // all lanes, side by side
     return op + 1;

@@ -5,6 +5,10 @@
 #include "sim_decode.h"
 #include "sim_ops.h"
 
+// Atomics and strong or volatile loads are how threads wait for each other: they cost this much of
+// the turn, so that a warp that spins soon lets others run.
+enum { SIM_POLL_COST = 1024 };
+
 typedef enum AccessKind { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_ATOMIC = 3 } AccessKind;
 
 // Where each lane's bytes are: base + lane * stride, or at[lane].
