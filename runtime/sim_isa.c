@@ -11,9 +11,13 @@ bool lanes_find_avx2(const PtxInst *in, LaneOp *out);
 bool lanes_find_avx512(const PtxInst *in, LaneOp *out);
 
 // The flags each build is compiled with: see LANES_* in CMakeLists.txt.
+#ifdef __clang__ // not all versions know the name; every processor with AVX2 has F16C
+#define HAS_F16C true
+#else
+#define HAS_F16C __builtin_cpu_supports("f16c")
+#endif
 static bool avx2_usable(void) {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-         __builtin_cpu_supports("f16c");
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && HAS_F16C;
 }
 static bool avx512_usable(void) {
   return avx2_usable() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

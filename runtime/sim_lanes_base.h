@@ -84,7 +84,12 @@ INLINE uint64_t flush64(uint64_t u) {
 #define LD_f64(u) f64_of(u)
 
 // d may be the same register as a source, never a shifted one: lanes are independent.
-#define EACH_LANE _Pragma("GCC ivdep") for (int i = 0; i < LANES; i++)
+#ifdef __clang__
+#define LANES_APART // clang checks for overlap when it runs
+#else
+#define LANES_APART _Pragma("GCC ivdep")
+#endif
+#define EACH_LANE LANES_APART for (int i = 0; i < LANES; i++)
 
 #define LANE_ARGS                                                                                  \
   void *D, const void *A, const void *B, const void *C, const void *E, uint64_t imm
