@@ -194,7 +194,8 @@ Status cmd_campaign(Cmd *c) {
   if (!st) st = tune_open(k.session, &opts, name, &k.tuner, c->diag);
   if (!st) {
     st = climb_all(&k);
-    if (!k.json) printf("predictions: %s\nresults: %s\n", path, k.tuner.store.path);
+    bool some = !st || st == ST_INTERRUPTED;
+    if (!k.json && some) printf("predictions: %s\nresults: %s\n", path, k.tuner.store.path);
     tune_close(&k.tuner);
   }
   store_close(&k.predictions);

@@ -71,7 +71,8 @@ Status cmd_sweep(Cmd *c) {
   st = tune_open(session, &opts, script_name(s.script), &s.tuner, c->diag);
   if (!st) {
     st = all_runs(&s);
-    if (!s.json) printf("results: %s\n", s.tuner.store.path);
+    bool some = !st || st == ST_INTERRUPTED;
+    if (!s.json && some) printf("results: %s\n", s.tuner.store.path);
     tune_close(&s.tuner);
   }
   script_close(s.script);

@@ -270,6 +270,7 @@ JobEnd worker_run(Worker *w, Arena *a, const Params *job, double limit_s, Params
   for (JobEnd end;;) {
     if (interrupt_pending()) {
       kill_now(w);
+      *why = "interrupted";
       return JOB_INTERRUPTED;
     }
     double left = until - seconds();

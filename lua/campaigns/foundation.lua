@@ -33,6 +33,7 @@ return {
       template = "prefill_thread",
       problems = { "b=1,hq=8,hkv=8,sq=1024,sk=1024,d=64" },
       params = { vec = { 1, 2, 4 } },
+      limit = 900, -- the interpreter needs minutes for half a billion multiply-adds
       predict = prefill_us,
     },
     {
