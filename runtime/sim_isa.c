@@ -27,10 +27,10 @@ static bool avx512_usable(void) {
 
 static const LaneIsa sets[] = { // best first
 #if defined(__x86_64__)
-    {"avx512", avx512_usable, lanes_find_avx512},
-    {"avx2", avx2_usable, lanes_find_avx2},
+    {"avx512", avx512_usable, lanes_find_avx512, &matrix_isa_avx512},
+    {"avx2", avx2_usable, lanes_find_avx2, &matrix_isa_avx2},
 #endif
-    {"baseline", baseline_usable, lanes_find_baseline},
+    {"baseline", baseline_usable, lanes_find_baseline, &matrix_isa_baseline},
 };
 
 const LaneIsa *lane_isa(const char *name) {

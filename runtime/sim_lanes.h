@@ -10,6 +10,7 @@
 #define PTXSMITH_SIM_LANES_H
 
 #include "../gen/ptx.h"
+#include "sim_matrix.h"
 
 // Computes all 32 lanes; the caller merges under the active mask.  Operand order as in PTX; unused
 // ones are NULL.  `d` may alias any source.  A predicate operand points at its uint32_t mask; a
@@ -41,6 +42,7 @@ typedef struct LaneIsa {
   // Fills *out for an instruction of handler alu, setp, cvt, carry, or mov of plain registers.
   // false: this combination is not implemented (the decoder then reports it with its line).
   bool (*find)(const PtxInst *in, LaneOp *out);
+  const MatrixIsa *matrix;
 } LaneIsa;
 
 // Best usable first when name is NULL; NULL result: no such set or not usable here.

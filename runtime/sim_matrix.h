@@ -1,0 +1,102 @@
+// The tensor cores' products, bit for bit as an H200 gives them: docs/numerics.md has the model.
+//
+// sim_matrix_core.c is compiled once per host instruction set, as sim_lanes.c is, with the same bits
+// from each.  Operands are converted once to floats, with the power of two of each beside it; a B
+// that many rows use (wgmma) is converted once for all of them.
+//
+// Words.  Whatever the type, an A tile is 16 rows of K elements and a B tile 8 columns of K, and
+// both come as words of 4 bytes, 32 to a register, lane = 4 * g + q:
+//     A register r:  row g + 8 * (r & 1), bytes 16 * (r >> 1) + 4 * q ... + 3 of the row
+//     B register r:  column g,            bytes 16 * r + 4 * q ... + 3 of the column
+// that is the fragments of mma.sync and of wgmma's A in registers (ISA 9.7.14.5, 9.7.15.5).
+// Accumulators of a 16 x 8 tile are four registers of 32 floats:
+//     register i:  row g + 8 * (i >> 1), column 2 * q + (i & 1)
+// a warp's wgmma accumulators are N/8 of these, one after the other.
+#ifndef PTXSMITH_SIM_MATRIX_H
+#define PTXSMITH_SIM_MATRIX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MATRIX_MAX_K = 32 };
+
+//    id     bits  least normal exponent
+#define MATRIX_TYPES(X) X(F16, 16, -14) X(BF16, 16, -126) X(TF32, 32, -126) X(E4M3, 8, -6) X(E5M2, 8, -14)
+typedef enum MatrixType {
+#define X(id, ...) MATRIX_##id,
+  MATRIX_TYPES(X)
+#undef X
+} MatrixType;
+
+static inline int matrix_type_bits(MatrixType t) {
+  static const uint8_t bits[] = {
+#define X(id, bits, ...) bits,
+      MATRIX_TYPES(X)
+#undef X
+  };
+  return bits[t];
+}
+
+// How a group of products is summed: all are truncated to multiples of 2^(emax - fraction), where
+// 2^emax is the largest power of a product or of c, and added exactly; the sum is truncated to
+// `digits` significant bits, or (half) rounded to the nearest f16.
+typedef struct MatrixRule {
+  uint8_t fraction, digits;
+  bool half;
+  bool emulated; // mma.sync on 8-bit floats: two groups from zero, then c is added and rounded
+} MatrixRule;
+
+typedef enum MatrixRuleId {
+  MATRIX_RULE_F32,      // 16 and 32-bit inputs, f32 accumulator
+  MATRIX_RULE_F16,      // f16 inputs and accumulator
+  MATRIX_RULE_MMA8_F32, // mma.sync on 8-bit floats
+  MATRIX_RULE_MMA8_F16,
+  MATRIX_RULE_WGMMA8_F32, // wgmma on 8-bit floats
+  MATRIX_RULE_WGMMA8_F16,
+  MATRIX_RULE_COUNT
+} MatrixRuleId;
+extern const MatrixRule matrix_rules[MATRIX_RULE_COUNT];
+
+// Converted tiles.  `power` is 2^max(exponent, the type's least), 0 for a zero.
+typedef struct MatrixA {
+  float value[16 * MATRIX_MAX_K] __attribute__((aligned(64))); // [row][slot], K slots
+  float power[16 * MATRIX_MAX_K] __attribute__((aligned(64)));
+  bool special; // an infinity or NaN
+  bool tiny;    // a magnitude below 2^-48
+} MatrixA;
+
+typedef struct MatrixB {
+  float value[8 * MATRIX_MAX_K] __attribute__((aligned(64))); // [slot][4 * (n & 1) + (n >> 1)]
+  float power[8 * MATRIX_MAX_K] __attribute__((aligned(64)));
+  bool special, tiny;
+} MatrixB;
+
+typedef struct MatrixIsa {
+  // K elements of type t from 2 * K * bytes / 16 registers of words (A), or half as many (B).
+  void (*load_a)(MatrixA *a, MatrixType t, int k, const uint32_t *const *words);
+  void (*load_b)(MatrixB *b, MatrixType t, int k, const uint32_t *const *words);
+  // d = a b + c for one tile; d may be c.  half: c and d hold values of f16.
+  void (*multiply)(const MatrixRule *rule, int k, const MatrixA *a, const MatrixB *b,
+                   const float *const c[4], float *const d[4]);
+  // f16 accumulators: two registers of pairs (columns 2q, 2q + 1) to four of floats and back.
+  void (*unpack)(float *const f[4], const uint32_t *const pairs[2]);
+  void (*pack)(uint32_t *const pairs[2], const float *const f[4]);
+} MatrixIsa;
+
+extern const MatrixIsa matrix_isa_baseline;
+#if defined(__x86_64__)
+extern const MatrixIsa matrix_isa_avx2, matrix_isa_avx512;
+#endif
+
+// The model itself, for one element: a and b of K elements (b's are `step` apart).  The vector code
+// gives the same and calls this where its 32-bit sums do not reach.
+float matrix_exact(const MatrixRule *rule, int k, const float *a, const float *a_power,
+                   const float *b, const float *b_power, int step, float c);
+
+// Rows of memory as words: 16 (A) or 8 (B) rows of `bytes` = 16 or 32 bytes, `pitch` apart.
+void matrix_words(uint32_t (*words)[32], const void *rows, size_t pitch, int nrows, int bytes);
+
+#define MATRIX_NAN 0x7fffffffu // what any invalid operation gives; f16: 0x7fff
+
+#endif

@@ -1,0 +1,142 @@
+// sim_matrix_exact.c: the sum of a group of products, element by element, in integers.
+#include <string.h>
+
+#include "sim_matrix.h"
+
+const MatrixRule matrix_rules[MATRIX_RULE_COUNT] = {
+    [MATRIX_RULE_F32] = {.fraction = 25, .digits = 24},
+    [MATRIX_RULE_F16] = {.fraction = 25, .digits = 11, .half = true},
+    [MATRIX_RULE_MMA8_F32] = {.fraction = 25, .digits = 24, .emulated = true},
+    [MATRIX_RULE_MMA8_F16] = {.fraction = 25, .digits = 11, .half = true, .emulated = true},
+    [MATRIX_RULE_WGMMA8_F32] = {.fraction = 13, .digits = 14},
+    [MATRIX_RULE_WGMMA8_F16] = {.fraction = 13, .digits = 11, .half = true},
+};
+
+static uint32_t bits_of(float f) {
+  uint32_t u;
+  memcpy(&u, &f, 4);
+  return u;
+}
+
+static float float_of(uint32_t u) {
+  float f;
+  memcpy(&f, &u, 4);
+  return f;
+}
+
+// x = fraction * 2^(exponent - 23), with no exponent below -126.
+static int64_t fraction_of(float x) {
+  uint32_t u = bits_of(x), field = u >> 23 & 255;
+  int64_t m = (u & 0x7fffff) | (uint32_t)(field != 0) << 23;
+  return u >> 31 ? -m : m;
+}
+static int exponent(float x) {
+  int field = (int)(bits_of(x) >> 23 & 255);
+  return (field ? field : 1) - 127;
+}
+
+static bool is_nan(float x) { return x != x; }
+static bool is_inf(float x) { return (bits_of(x) & 0x7fffffff) == 0x7f800000; }
+
+// m / 2^shift, toward zero; shift may be negative.
+static int64_t scaled(int64_t m, int shift) {
+  if (shift <= 0)
+    return m * (INT64_C(1) << -shift);
+  if (shift > 62)
+    return 0;
+  return m < 0 ? -(-m >> shift) : m >> shift;
+}
+
+// Infinities and NaN: true when the result is one, which is then in *out.
+static bool is_special(int k, const float *a, const float *b, int step, float c, float *out) {
+  bool nan = is_nan(c), plus = c > 0 && is_inf(c), minus = c < 0 && is_inf(c);
+  for (int i = 0; i < k; i++) {
+    float x = a[i], y = b[i * step];
+    bool inf = is_inf(x) || is_inf(y);
+    nan |= is_nan(x) || is_nan(y) || (inf && (x == 0 || y == 0));
+    bool negative = (bits_of(x) ^ bits_of(y)) >> 31;
+    plus |= inf && !negative;
+    minus |= inf && negative;
+  }
+  nan |= plus && minus;
+  *out = float_of(nan ? MATRIX_NAN : minus ? 0xff800000u : 0x7f800000u);
+  return nan || plus || minus;
+}
+
+// sum * 2^quantum, truncated to `digits` bits (a float's subnormals: to 2^-149), or rounded to f16.
+static float finish(const MatrixRule *rule, int64_t sum, int quantum) {
+  uint64_t m = (uint64_t)(sum < 0 ? -sum : sum);
+  if (!m)
+    return 0;
+  int digits = rule->half ? 11 : rule->digits, least = rule->half ? -24 : -149;
+  int shift = 64 - __builtin_clzll(m) - digits; // bits that go
+  if (shift < least - quantum)
+    shift = least - quantum;
+  if (shift > 63) // half a unit or more is 2^shift-1 and up: m is below it
+    m = 0;
+  else if (shift > 0) {
+    uint64_t rest = m & ((UINT64_C(1) << shift) - 1), half = UINT64_C(1) << (shift - 1);
+    m >>= shift;
+    if (rule->half && (rest > half || (rest == half && (m & 1))))
+      m++;
+  } else {
+    shift = 0;
+  }
+  double v = __builtin_ldexp((double)m, shift + quantum); // at most 24 bits
+  if (v >= (rule->half ? 0x1p16 : 0x1p128))
+    v = __builtin_inf();
+  return (float)(sum < 0 && v != 0 ? -v : v); // what rounds to zero is +0
+}
+
+static float group(const MatrixRule *rule, int k, const float *a, const float *a_power,
+                   const float *b, const float *b_power, int step, float c) {
+  float special;
+  if (is_special(k, a, b, step, c, &special))
+    return special;
+  enum { NONE = -100000 };
+  int c_exp = exponent(c), emax = NONE;
+  if (rule->half && c_exp < -14)
+    c_exp = -14;
+  if (c != 0)
+    emax = c_exp;
+  for (int i = 0; i < k; i++) {
+    if (a[i] == 0 || b[i * step] == 0)
+      continue;
+    int e = exponent(a_power[i]) + exponent(b_power[i * step]);
+    emax = e > emax ? e : emax;
+  }
+  if (emax == NONE)
+    return 0;
+  int quantum = emax - rule->fraction;
+  int64_t sum = scaled(fraction_of(c), quantum - (exponent(c) - 23));
+  for (int i = 0; i < k; i++) {
+    float x = a[i], y = b[i * step];
+    sum += scaled(fraction_of(x) * fraction_of(y), quantum - (exponent(x) + exponent(y) - 46));
+  }
+  return finish(rule, sum, quantum);
+}
+
+float matrix_exact(const MatrixRule *rule, int k, const float *a, const float *a_power,
+                   const float *b, const float *b_power, int step, float c) {
+  if (!rule->emulated)
+    return group(rule, k, a, a_power, b, b_power, step, c);
+  int half = k / 2;
+  float s = group(rule, half, a, a_power, b, b_power, step, 0);
+  s = group(rule, half, a + half, a_power + half, b + half * step, b_power + half * step, step, s);
+  // The addition of f16 values in single precision, then rounded to f16: as if rounded once.
+  float sum = s + c, zero = 0, special;
+  if (is_special(0, &zero, &zero, 0, sum, &special))
+    return special;
+  if (!rule->half || sum == 0)
+    return sum;
+  return finish(rule, fraction_of(sum), exponent(sum) - 23);
+}
+
+void matrix_words(uint32_t (*words)[32], const void *rows, size_t pitch, int nrows, int bytes) {
+  const uint8_t *p = rows;
+  int blocks = nrows / 8;
+  for (int row = 0; row < nrows; row++)
+    for (int part = 0; part < bytes / 16; part++)
+      memcpy(&words[part * blocks + (row >> 3)][4 * (row & 7)], p + (size_t)row * pitch + 16 * part,
+             16);
+}

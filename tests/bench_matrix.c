@@ -1,0 +1,103 @@
+// Rates of the tensor cores' products: tiles of mma.sync through the interpreter, and the core with B
+// converted once as wgmma uses it, beside a native loop of single-precision multiply-adds on the
+// same tiles in the same run.  One thread.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "device.h"
+#include "sim_lanes.h"
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); // others may be running
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// d[64][n] += a[64][16] b[16][n]: what the compiler makes of it.
+#if defined(__x86_64__)
+__attribute__((noinline, optimize("O3"), target("avx2,fma"))) static void native_tile(
+    float *restrict d, const float *restrict a, const float *restrict b, int n) {
+#else
+__attribute__((noinline)) static void native_tile(float *restrict d, const float *restrict a,
+                                                  const float *restrict b, int n) {
+#endif
+  for (int row = 0; row < 64; row++)
+    for (int k = 0; k < 16; k++) {
+      float x = a[row * 16 + k];
+      for (int i = 0; i < n; i++)
+        d[row * n + i] += x * b[k * n + i];
+    }
+}
+
+static double native_rate(void) {
+  enum { N = 128, TURNS = 100, WINDOWS = 20 };
+  static float d[64 * N], a[64 * 16], b[16 * N];
+  for (int i = 0; i < 64 * 16; i++)
+    a[i] = 1;
+  for (int i = 0; i < 16 * N; i++)
+    b[i] = 1;
+  double best = 0;
+  for (int window = 0; window < WINDOWS; window++) {
+    double t = now();
+    for (int i = 0; i < TURNS; i++)
+      native_tile(d, a, b, N);
+    double rate = 2.0 * 64 * N * 16 * TURNS / (now() - t);
+    best = rate > best ? rate : best;
+  }
+  return best;
+}
+
+// m64n128: every K step converts its B once and the A of each warp.
+static double wgmma_rate(const MatrixIsa *isa, MatrixType t, int k, MatrixRuleId rule) {
+  enum { BLOCKS = 16, WINDOWS = 20, TURNS = 100 };
+  static MatrixA a;
+  static MatrixB b[BLOCKS];
+  static uint32_t words[4][32] __attribute__((aligned(64)));
+  static float acc[4][BLOCKS][4][32] __attribute__((aligned(64)));
+  for (int i = 0; i < 128; i++)
+    words[i >> 5][i & 31] = ((0x3c3d3e3fu + (uint32_t)i * 0x01010101u) & 0x0f0f0f0fu) | 0x30303030u;
+  const uint32_t *w[4] = {words[0], words[1], words[2], words[3]};
+  double best = 0;
+  for (int window = 0; window < WINDOWS; window++) {
+    double start = now();
+    for (int turn = 0; turn < TURNS; turn++) {
+    memset(acc, 0, sizeof acc);
+    for (int n = 0; n < BLOCKS; n++)
+      isa->load_b(&b[n], t, k, w);
+    for (int warp = 0; warp < 4; warp++) {
+      isa->load_a(&a, t, k, w);
+      for (int n = 0; n < BLOCKS; n++) {
+        float *d[4] = {acc[warp][n][0], acc[warp][n][1], acc[warp][n][2], acc[warp][n][3]};
+        isa->multiply(&matrix_rules[rule], k, &a, &b[n], (const float *const *)d, d);
+      }
+    }
+    }
+    double rate = 2.0 * 64 * BLOCKS * 8 * k * TURNS / (now() - start);
+    best = rate > best ? rate : best;
+  }
+  return best;
+}
+
+int main(void) {
+  static const struct { const char *name; MatrixType t; int k; MatrixRuleId rule; } wgmma[] = {
+      {"f16, f32 sums", MATRIX_F16, 16, MATRIX_RULE_F32},
+      {"bf16, f32 sums", MATRIX_BF16, 16, MATRIX_RULE_F32},
+      {"f16, f16 sums", MATRIX_F16, 16, MATRIX_RULE_F16},
+      {"tf32", MATRIX_TF32, 8, MATRIX_RULE_F32},
+      {"e4m3, f32 sums", MATRIX_E4M3, 32, MATRIX_RULE_WGMMA8_F32},
+  };
+  double native = native_rate();
+  printf("native multiply-adds              %6.2f GFLOP/s\n", native / 1e9);
+  const char *const sets[] = {"baseline", "avx2", "avx512"};
+  for (int s = 0; s < 3; s++) {
+    const LaneIsa *isa = lane_isa(sets[s]);
+    for (size_t i = 0; isa && i < sizeof wgmma / sizeof *wgmma; i++) {
+      double r = wgmma_rate(isa->matrix, wgmma[i].t, wgmma[i].k, wgmma[i].rule);
+      printf("wgmma core %-8s %-14s %6.2f GFLOP/s  %.2f of native\n", sets[s], wgmma[i].name, r / 1e9,
+             r / native);
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,250 @@
+// The tensor cores' products against what an H200 returned, bit for bit: tests/data/tensor/.
+// With a folder as argument: whole tiles from there instead of the upper halves.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim_lanes.h"
+
+typedef struct Inst {
+  const char *file;
+  MatrixType type;
+  int k;
+  MatrixRuleId rule;
+} Inst;
+
+static const Inst insts[] = {
+    {"mma.f16.k16", MATRIX_F16, 16, MATRIX_RULE_F32},
+    {"mma.f16.k8", MATRIX_F16, 8, MATRIX_RULE_F32},
+    {"mma.f16.k16.f16", MATRIX_F16, 16, MATRIX_RULE_F16},
+    {"mma.f16.k8.f16", MATRIX_F16, 8, MATRIX_RULE_F16},
+    {"mma.bf16.k16", MATRIX_BF16, 16, MATRIX_RULE_F32},
+    {"mma.bf16.k8", MATRIX_BF16, 8, MATRIX_RULE_F32},
+    {"mma.tf32.k8", MATRIX_TF32, 8, MATRIX_RULE_F32},
+    {"mma.tf32.k4", MATRIX_TF32, 4, MATRIX_RULE_F32},
+    {"mma.e4m3.k32", MATRIX_E4M3, 32, MATRIX_RULE_MMA8_F32},
+    {"mma.e5m2.k32", MATRIX_E5M2, 32, MATRIX_RULE_MMA8_F32},
+    {"mma.e4m3.k32.f16", MATRIX_E4M3, 32, MATRIX_RULE_MMA8_F16},
+    {"wgmma.f16.k16", MATRIX_F16, 16, MATRIX_RULE_F32},
+    {"wgmma.f16.k16.f16", MATRIX_F16, 16, MATRIX_RULE_F16},
+    {"wgmma.bf16.k16", MATRIX_BF16, 16, MATRIX_RULE_F32},
+    {"wgmma.tf32.k8", MATRIX_TF32, 8, MATRIX_RULE_F32},
+    {"wgmma.e4m3.k32", MATRIX_E4M3, 32, MATRIX_RULE_WGMMA8_F32},
+    {"wgmma.e5m2.k32", MATRIX_E5M2, 32, MATRIX_RULE_WGMMA8_F32},
+    {"wgmma.e4m3.k32.f16", MATRIX_E4M3, 32, MATRIX_RULE_WGMMA8_F16},
+};
+
+static const char *const sets[] = {"baseline", "avx2", "avx512"};
+enum { NSETS = sizeof sets / sizeof *sets, NINSTS = sizeof insts / sizeof *insts };
+
+// One tile as registers: 4 words of A at most, 2 of B, accumulators before and after.
+typedef struct Tile {
+  uint32_t a[4][32], b[2][32], c[4][32], d[4][32];
+} Tile;
+
+static const char *folder; // argument
+
+static uint8_t *read_all(const char *name, long *bytes) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/%s.bin", folder ? folder : TESTS_DIR "/data/tensor", name);
+  FILE *f = fopen(path, "rb");
+  if (!f)
+    fail_msg("%s does not open", path);
+  fseek(f, 0, SEEK_END);
+  *bytes = ftell(f);
+  rewind(f);
+  uint8_t *data = malloc((size_t)*bytes);
+  assert_int_equal(fread(data, 1, (size_t)*bytes, f), *bytes);
+  fclose(f);
+  return data;
+}
+
+// `n` registers, of which the file has every `step`-th.
+static const uint8_t *take(const uint8_t *p, uint32_t (*to)[32], int n, int step) {
+  for (int i = 0; i < n; i += step, p += 128)
+    memcpy(to[i], p, 128);
+  return p;
+}
+
+static int words_a(const Inst *in) { return in->k * matrix_type_bits(in->type) / 64; }
+
+// Reads a tile; from half tiles, rows 8 to 15 become those of rows 0 to 7.
+static const uint8_t *next_tile(const Inst *in, const uint8_t *p, Tile *t) {
+  int na = words_a(in), nb = na / 2, nc = matrix_rules[in->rule].half ? 2 : 4;
+  p = take(p, t->a, na, folder ? 1 : 2);
+  p = take(p, t->b, nb, 1);
+  p = take(p, t->c, folder ? nc : nc / 2, 1);
+  p = take(p, t->d, folder ? nc : nc / 2, 1);
+  if (folder)
+    return p;
+  for (int i = 0; i < na; i += 2)
+    memcpy(t->a[i + 1], t->a[i], 128);
+  memcpy(t->c[nc / 2], t->c[0], 64 * (size_t)nc);
+  memcpy(t->d[nc / 2], t->d[0], 64 * (size_t)nc);
+  return p;
+}
+
+static void multiply(const MatrixIsa *isa, const Inst *in, const Tile *t, uint32_t out[4][32]) {
+  static MatrixA a;
+  static MatrixB b;
+  const MatrixRule *rule = &matrix_rules[in->rule];
+  const uint32_t *wa[4] = {t->a[0], t->a[1], t->a[2], t->a[3]}, *wb[2] = {t->b[0], t->b[1]};
+  float acc[4][32];
+  float *pacc[4] = {acc[0], acc[1], acc[2], acc[3]};
+  isa->load_a(&a, in->type, in->k, wa);
+  isa->load_b(&b, in->type, in->k, wb);
+  if (rule->half)
+    isa->unpack(pacc, (const uint32_t *[2]){t->c[0], t->c[1]});
+  else
+    memcpy(acc, t->c, sizeof acc);
+  isa->multiply(rule, in->k, &a, &b, (const float *const *)pacc, pacc);
+  if (rule->half)
+    isa->pack((uint32_t *[2]){out[0], out[1]}, (const float *const *)pacc);
+  else
+    memcpy(out, acc, sizeof acc);
+}
+
+static int check_file(const MatrixIsa *isa, const Inst *in, int *wrong) {
+  long bytes;
+  uint8_t *data = read_all(in->file, &bytes);
+  const uint8_t *p = data;
+  int n = 0, words = matrix_rules[in->rule].half ? 2 : 4;
+  while (p < data + bytes) {
+    Tile t;
+    uint32_t out[4][32];
+    p = next_tile(in, p, &t);
+    multiply(isa, in, &t, out);
+    for (int i = 0; i < words * 32; i++, n++)
+      *wrong += out[i >> 5][i & 31] != t.d[i >> 5][i & 31];
+  }
+  assert_ptr_equal(p, data + bytes);
+  free(data);
+  return n;
+}
+
+static void gpu_bits(void **state) {
+  (void)state;
+  for (int s = 0; s < NSETS; s++) {
+    const LaneIsa *isa = lane_isa(sets[s]);
+    int bad = 0;
+    for (int i = 0; isa && i < NINSTS; i++) {
+      int wrong = 0, n = check_file(isa->matrix, &insts[i], &wrong);
+      if (folder || wrong)
+        print_message("%-9s %-20s %d of %d words differ\n", sets[s], insts[i].file, wrong, n);
+      bad += wrong;
+    }
+    assert_int_equal(bad, 0);
+  }
+}
+
+// ---- the vector code against the model ------------------------------------------------------------
+static uint32_t next_random(uint64_t *seed) {
+  *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (uint32_t)(*seed >> 32);
+}
+
+// Any bits at all: every exponent, subnormals, infinities and NaN; or few of them; or exponents in
+// a band so narrow that all products are near the top of the sum's range.
+typedef enum Flavour { ANY_BITS, NO_SPECIALS, LARGEST, FLAVOURS } Flavour;
+
+static uint32_t random_word(MatrixType t, Flavour f, uint64_t *seed) {
+  uint32_t u = next_random(seed);
+  if (f == ANY_BITS)
+    return next_random(seed) % 7 ? u : 0;
+  static const uint32_t clear[] = {0x40004000, 0x40004000, 0x40000000, 0x40404040, 0x40404040};
+  static const uint32_t most[] = {0x03ff03ff, 0x007f007f, 0x007fe000, 0x07070707, 0x03030303};
+  return f == NO_SPECIALS ? u & ~clear[t] : (most[t] | clear[t] | (u & 0x80000000));
+}
+
+static uint32_t same_bits(float got, float want) { return memcmp(&got, &want, 4) == 0; }
+
+static void against_model(const MatrixIsa *isa, const char *set, const Inst *in, uint64_t *seed,
+                          Flavour f) {
+  static MatrixA a;
+  static MatrixB b;
+  uint32_t w[6][32];
+  float c[4][32], d[4][32];
+  const MatrixRule *rule = &matrix_rules[in->rule];
+  for (int i = 0; i < 6 * 32; i++)
+    w[i >> 5][i & 31] = random_word(in->type, f, seed);
+  isa->load_a(&a, in->type, in->k, (const uint32_t *[4]){w[0], w[1], w[2], w[3]});
+  isa->load_b(&b, in->type, in->k, (const uint32_t *[2]){w[4], w[5]});
+  uint32_t pairs[2][32];
+  for (int i = 0; i < 4 * 32; i++) {
+    uint32_t u = f == LARGEST ? 0x40ffffff : next_random(seed);
+    memcpy(&c[i >> 5][i & 31], &u, 4);
+    pairs[i >> 6][i & 31] = u;
+  }
+  const float *pc[4] = {c[0], c[1], c[2], c[3]};
+  float *pd[4] = {d[0], d[1], d[2], d[3]};
+  if (rule->half)
+    isa->unpack((float *[4]){c[0], c[1], c[2], c[3]}, (const uint32_t *[2]){pairs[0], pairs[1]});
+  isa->multiply(rule, in->k, &a, &b, pc, pd);
+  for (int row = 0; row < 16; row++)
+    for (int n = 0; n < 8; n++) {
+      int i = 2 * (row >> 3) + (n & 1), lane = 4 * (row & 7) + (n >> 1);
+      int col = 4 * (n & 1) + (n >> 1);
+      float want = matrix_exact(rule, in->k, a.value + row * in->k, a.power + row * in->k,
+                                b.value + col, b.power + col, 8, c[i][lane]);
+      if (!same_bits(d[i][lane], want))
+        fail_msg("%s %s flavour %d: %a instead of %a (row %d, column %d)", set, in->file, f,
+                 d[i][lane], want, row, n);
+    }
+}
+
+static void vector_code_is_the_model(void **state) {
+  (void)state;
+  for (int s = 0; s < NSETS; s++) {
+    const LaneIsa *isa = lane_isa(sets[s]);
+    uint64_t seed = 20261129;
+    for (int i = 0; isa && i < NINSTS; i++)
+      for (int n = 0; n < 60; n++)
+        against_model(isa->matrix, sets[s], &insts[i], &seed, (Flavour)(n % FLAVOURS));
+  }
+}
+
+// ---- infinities and NaN ---------------------------------------------------------------------------
+typedef struct Special {
+  uint32_t a, b, c, d; // one product a * b of bf16, then c
+} Special;
+
+static void specials(void **state) {
+  (void)state;
+  static const Special cases[] = {
+      {0x7f80, 0x3f80, 0x3f800000, 0x7f800000}, // inf * 1 + 1
+      {0xff80, 0x3f80, 0x3f800000, 0xff800000},
+      {0x7f80, 0x0000, 0x3f800000, MATRIX_NAN}, // inf * 0
+      {0x7f80, 0x3f80, 0xff800000, MATRIX_NAN}, // inf - inf
+      {0x3f80, 0x3f80, 0xff800000, 0xff800000},
+      {0xffc1, 0x3f80, 0x3f800000, MATRIX_NAN},
+      {0x3f80, 0x3f80, 0xff812345, MATRIX_NAN},
+      {0x0000, 0x8000, 0x80000000, 0x00000000}, // sums of zeros are +0
+      {0x7f7f, 0x7f7f, 0x00000000, 0x7f800000}, // too large
+      {0x0001, 0x3f80, 0x80000000, 0x00010000}, // subnormals are not flushed
+  };
+  for (int s = 0; s < NSETS; s++) {
+    const LaneIsa *isa = lane_isa(sets[s]);
+    for (size_t i = 0; isa && i < sizeof cases / sizeof *cases; i++) {
+      Tile t = {0};
+      uint32_t out[4][32];
+      t.a[0][0] = cases[i].a, t.b[0][0] = cases[i].b, t.c[0][0] = cases[i].c;
+      multiply(isa->matrix, &(Inst){"", MATRIX_BF16, 8, MATRIX_RULE_F32}, &t, out);
+      if (out[0][0] != cases[i].d)
+        fail_msg("%s case %zu: %08x instead of %08x", sets[s], i, out[0][0], cases[i].d);
+    }
+  }
+}
+
+int main(int argc, char **argv) {
+  folder = argc > 1 ? argv[1] : NULL;
+  const struct CMUnitTest tests[] = {cmocka_unit_test(gpu_bits),
+                                     cmocka_unit_test(vector_code_is_the_model),
+                                     cmocka_unit_test(specials)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
