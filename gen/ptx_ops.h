@@ -63,6 +63,8 @@
 #define STHINTS "{" L1HINT "}{.L2::cache_hint}"
 #define VEC "{(.v2|.v4|.v8)}"
 #define FP8 "(.e4m3|.e5m2)"
+#define WSHAPE "(.m16n16k16|.m32n8k16|.m8n32k16)"
+#define WSPACE "{(.global|.shared|.shared::cta)}"
 
 #define PTX_FORMS(F)                                                                               \
   /* integer arithmetic */                                                                         \
@@ -449,34 +451,82 @@
   F("setmaxnreg", "(.inc|.dec).sync.aligned.u32", "i:u32", 80, A90UP, CTRL, "S", LATER)            \
   /* matrix instructions by warp */                                                                \
   F("ldmatrix", ".sync.aligned.m8n8(.x1|.x2|.x4){.trans}{(.shared|.shared::cta)}.b16",             \
-    "d:b32# [a]", 65, 75, LSU, "RS", LATER)                                                        \
+    "d:b32# [a]", 65, 75, LSU, "RS", ldmatrix)                                                     \
   F("stmatrix", ".sync.aligned.m8n8(.x1|.x2|.x4){.trans}{(.shared|.shared::cta)}.b16",             \
-    "[a] b:b32#", 78, 90, LSU, "WS", LATER)                                                        \
-  F("movmatrix", ".sync.aligned.m8n8.trans.b16", "d:b32 a:b32", 78, 75, ALU, "S", LATER)           \
+    "[a] b:b32#", 78, 90, LSU, "WS", stmatrix)                                                     \
+  F("movmatrix", ".sync.aligned.m8n8.trans.b16", "d:b32 a:b32", 78, 75, ALU, "S", movmatrix)       \
   F("mma", ".sync.aligned.m16n8k8.row.col T.f32 U.f16 V.f16 W.f32",                                \
-    "d:f32{4} a:b32{2} b:b32{1}~ c:f32{4}", 65, 75, TENSOR, "S", LATER)                            \
+    "d:f32{4} a:b32{2} b:b32{1}~ c:f32{4}", 65, 75, TENSOR, "S", mma)                              \
   F("mma", ".sync.aligned.m16n8k8.row.col T.f32 U.bf16 V.bf16 W.f32",                              \
-    "d:f32{4} a:b32{2} b:b32{1}~ c:f32{4}", 70, 80, TENSOR, "S", LATER)                            \
+    "d:f32{4} a:b32{2} b:b32{1}~ c:f32{4}", 70, 80, TENSOR, "S", mma)                              \
   F("mma", ".sync.aligned.m16n8k8.row.col T.f16 U.f16 V.f16 W.f16",                                \
-    "d:b32{2} a:b32{2} b:b32{1}~ c:b32{2}", 65, 75, TENSOR, "S", LATER)                            \
+    "d:b32{2} a:b32{2} b:b32{1}~ c:b32{2}", 65, 75, TENSOR, "S", mma)                              \
   F("mma", ".sync.aligned.m16n8k16.row.col T.f32 U.f16 V.f16 W.f32",                               \
-    "d:f32{4} a:b32{4} b:b32{2} c:f32{4}", 70, 80, TENSOR, "S", LATER)                             \
+    "d:f32{4} a:b32{4} b:b32{2} c:f32{4}", 70, 80, TENSOR, "S", mma)                               \
   F("mma", ".sync.aligned.m16n8k16.row.col T.f32 U.bf16 V.bf16 W.f32",                             \
-    "d:f32{4} a:b32{4} b:b32{2} c:f32{4}", 70, 80, TENSOR, "S", LATER)                             \
+    "d:f32{4} a:b32{4} b:b32{2} c:f32{4}", 70, 80, TENSOR, "S", mma)                               \
   F("mma", ".sync.aligned.m16n8k16.row.col T.f16 U.f16 V.f16 W.f16",                               \
-    "d:b32{2} a:b32{4} b:b32{2} c:b32{2}", 70, 80, TENSOR, "S", LATER)                             \
+    "d:b32{2} a:b32{4} b:b32{2} c:b32{2}", 70, 80, TENSOR, "S", mma)                               \
   F("mma", ".sync.aligned.m16n8k4.row.col T.f32 U.tf32 V.tf32 W.f32",                              \
-    "d:f32{4} a:b32{2} b:b32{1}~ c:f32{4}", 70, 80, TENSOR, "S", LATER)                            \
+    "d:f32{4} a:b32{2} b:b32{1}~ c:f32{4}", 70, 80, TENSOR, "S", mma)                              \
   F("mma", ".sync.aligned.m16n8k8.row.col T.f32 U.tf32 V.tf32 W.f32",                              \
-    "d:f32{4} a:b32{4} b:b32{2} c:f32{4}", 70, 80, TENSOR, "S", LATER)                             \
+    "d:f32{4} a:b32{4} b:b32{2} c:f32{4}", 70, 80, TENSOR, "S", mma)                               \
   F("mma", ".sync.aligned.m16n8k32.row.col T.f32 U" FP8 "V" FP8 "W.f32",                           \
-    "d:f32{4} a:b32{4} b:b32{2} c:f32{4}", 84, 89, TENSOR, "S", LATER)                             \
+    "d:f32{4} a:b32{4} b:b32{2} c:f32{4}", 84, 89, TENSOR, "S", mma)                               \
   F("mma", ".sync.aligned.m16n8k32.row.col T.f16 U" FP8 "V" FP8 "W.f16",                           \
-    "d:b32{2} a:b32{4} b:b32{2} c:b32{2}", 87, 89, TENSOR, "S", LATER)                             \
+    "d:b32{2} a:b32{4} b:b32{2} c:b32{2}", 87, 89, TENSOR, "S", mma)                               \
   F("mma", ".sync.aligned.m16n8k16.row.col{.satfinite} T.s32 U(.s8|.u8) V(.s8|.u8) W.s32",         \
-    "d:s32{4} a:b32{2} b:b32{1}~ c:s32{4}", 70, 80, TENSOR, "S", LATER)                            \
+    "d:s32{4} a:b32{2} b:b32{1}~ c:s32{4}", 70, 80, TENSOR, "S", imma)                             \
   F("mma", ".sync.aligned.m16n8k32.row.col{.satfinite} T.s32 U(.s8|.u8) V(.s8|.u8) W.s32",         \
-    "d:s32{4} a:b32{4} b:b32{2} c:s32{4}", 70, 80, TENSOR, "S", LATER)                             \
+    "d:s32{4} a:b32{4} b:b32{2} c:s32{4}", 70, 80, TENSOR, "S", imma)                              \
+  F("wmma", ".load.a.sync.aligned(.row|.col)" WSHAPE WSPACE "T.f16",                               \
+    "d:b32{8} [a] s:u32?", 60, 70, LSU, "RS", wmma_load)                                           \
+  F("wmma", ".load.b.sync.aligned(.row|.col)" WSHAPE WSPACE "T.f16",                               \
+    "d:b32{8} [a] s:u32?", 60, 70, LSU, "RS", wmma_load)                                           \
+  F("wmma", ".load.a.sync.aligned(.row|.col).m16n16k16" WSPACE "T.bf16",                           \
+    "d:b32{4} [a] s:u32?", 70, 80, LSU, "RS", wmma_load)                                           \
+  F("wmma", ".load.a.sync.aligned(.row|.col).m32n8k16" WSPACE "T.bf16",                            \
+    "d:b32{8} [a] s:u32?", 70, 80, LSU, "RS", wmma_load)                                           \
+  F("wmma", ".load.a.sync.aligned(.row|.col).m8n32k16" WSPACE "T.bf16",                            \
+    "d:b32{2} [a] s:u32?", 70, 80, LSU, "RS", wmma_load)                                           \
+  F("wmma", ".load.a.sync.aligned(.row|.col).m16n16k8" WSPACE "T.tf32",                            \
+    "d:b32{4} [a] s:u32?", 70, 80, LSU, "RS", wmma_load)                                           \
+  F("wmma", ".load.b.sync.aligned(.row|.col).m16n16k16" WSPACE "T.bf16",                           \
+    "d:b32{4} [a] s:u32?", 70, 80, LSU, "RS", wmma_load)                                           \
+  F("wmma", ".load.b.sync.aligned(.row|.col).m32n8k16" WSPACE "T.bf16",                            \
+    "d:b32{2} [a] s:u32?", 70, 80, LSU, "RS", wmma_load)                                           \
+  F("wmma", ".load.b.sync.aligned(.row|.col).m8n32k16" WSPACE "T.bf16",                            \
+    "d:b32{8} [a] s:u32?", 70, 80, LSU, "RS", wmma_load)                                           \
+  F("wmma", ".load.b.sync.aligned(.row|.col).m16n16k8" WSPACE "T.tf32",                            \
+    "d:b32{4} [a] s:u32?", 70, 80, LSU, "RS", wmma_load)                                           \
+  F("wmma", ".load.c.sync.aligned(.row|.col)" WSHAPE WSPACE "T.f16",                               \
+    "d:b32{4} [a] s:u32?", 60, 70, LSU, "RS", wmma_load)                                           \
+  F("wmma", ".load.c.sync.aligned(.row|.col)" WSHAPE WSPACE "T.f32",                               \
+    "d:f32{8} [a] s:u32?", 60, 70, LSU, "RS", wmma_load)                                           \
+  F("wmma", ".load.c.sync.aligned(.row|.col).m16n16k8" WSPACE "T.f32",                             \
+    "d:f32{8} [a] s:u32?", 70, 80, LSU, "RS", wmma_load)                                           \
+  F("wmma", ".store.d.sync.aligned(.row|.col)" WSHAPE WSPACE "T.f16",                              \
+    "[a] b:b32{4} s:u32?", 60, 70, LSU, "WS", wmma_store)                                          \
+  F("wmma", ".store.d.sync.aligned(.row|.col)" WSHAPE WSPACE "T.f32",                              \
+    "[a] b:f32{8} s:u32?", 60, 70, LSU, "WS", wmma_store)                                          \
+  F("wmma", ".store.d.sync.aligned(.row|.col).m16n16k8" WSPACE "T.f32",                            \
+    "[a] b:f32{8} s:u32?", 70, 80, LSU, "WS", wmma_store)                                          \
+  F("wmma", ".mma.sync.aligned(.row|.col)(.row|.col)" WSHAPE "T.f32 W.f32",                        \
+    "d:f32{8} a:b32{8} b:b32{8} c:f32{8}", 60, 70, TENSOR, "S", wmma_mma)                          \
+  F("wmma", ".mma.sync.aligned(.row|.col)(.row|.col)" WSHAPE "T.f32 W.f16",                        \
+    "d:f32{8} a:b32{8} b:b32{8} c:b32{4}", 60, 70, TENSOR, "S", wmma_mma)                          \
+  F("wmma", ".mma.sync.aligned(.row|.col)(.row|.col)" WSHAPE "T.f16 W.f32",                        \
+    "d:b32{4} a:b32{8} b:b32{8} c:f32{8}", 60, 70, TENSOR, "S", wmma_mma)                          \
+  F("wmma", ".mma.sync.aligned(.row|.col)(.row|.col)" WSHAPE "T.f16 W.f16",                        \
+    "d:b32{4} a:b32{8} b:b32{8} c:b32{4}", 60, 70, TENSOR, "S", wmma_mma)                          \
+  F("wmma", ".mma.sync.aligned(.row|.col)(.row|.col).m16n16k16 T.f32 U.bf16 V.bf16 W.f32",         \
+    "d:f32{8} a:b32{4} b:b32{4} c:f32{8}", 70, 80, TENSOR, "S", wmma_mma)                          \
+  F("wmma", ".mma.sync.aligned(.row|.col)(.row|.col).m32n8k16 T.f32 U.bf16 V.bf16 W.f32",          \
+    "d:f32{8} a:b32{8} b:b32{2} c:f32{8}", 70, 80, TENSOR, "S", wmma_mma)                          \
+  F("wmma", ".mma.sync.aligned(.row|.col)(.row|.col).m8n32k16 T.f32 U.bf16 V.bf16 W.f32",          \
+    "d:f32{8} a:b32{2} b:b32{8} c:f32{8}", 70, 80, TENSOR, "S", wmma_mma)                          \
+  F("wmma", ".mma.sync.aligned(.row|.col)(.row|.col).m16n16k8 T.f32 U.tf32 V.tf32 W.f32",          \
+    "d:f32{8} a:b32{4} b:b32{4} c:f32{8}", 70, 80, TENSOR, "S", wmma_mma)                          \
   /* asynchronous copies */                                                                        \
   F("cp", ".async.ca(.shared|.shared::cta).global{.L2::cache_hint}{" L2PRE "}",                    \
     "[d] [a] i:u32 n:u32? h:b64?", 70, 80, LSU, "RWA", LATER)                                      \
@@ -639,6 +689,7 @@
   M("isspacep", "shared::cta", 78, 30)                                                             \
   M("mbarrier", "shared::cta", 78, 30)                                                             \
   M("ldmatrix", "shared::cta", 78, 30)                                                             \
+  M("wmma", "shared::cta", 78, 30)                                                                 \
   M("fence", "shared::cta", 78, 30)                                                                \
   M("*", "shared::cluster", 78, 90)                                                                \
   M("*", "L2::cache_hint", 74, 80)                                                                 \

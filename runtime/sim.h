@@ -53,6 +53,7 @@ typedef struct OpMore {
   uint32_t *names; int cap2;      // check, mark: register indices
   struct CallCopy *copies; int nargs, ncopies; // call: arguments, then results
   const struct Func *callee;
+  const struct WmmaPart *wmma;    // wmma.load and store: which matrix
 } OpMore;
 
 struct Op {
@@ -70,7 +71,8 @@ struct Op {
   uint8_t width;          // bytes of a lane of d
   uint8_t space, vec, bytes; // memory: PtxSpace, elements, bytes of one
   uint8_t kind, type;     // depends on fn
-  uint8_t pipe, flops;    // guarded: counted when run
+  uint8_t pipe;           // guarded: counted when run
+  uint16_t flops;         // of a lane
 };
 
 typedef struct Func {

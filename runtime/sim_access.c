@@ -41,7 +41,7 @@ void sim_set_address(Op *op, const Address *a, int bytes, int vec) {
              : a->width == 8 ? ADDR_REG64 : ADDR_REG32;
 }
 
-static void addresses(const Warp *w, const Op *op, uint64_t a[32]) {
+void sim_addresses(const Warp *w, const Op *op, uint64_t a[32]) {
   if (op->kind == ADDR_REG64) {
     const uint64_t *r = sim_r64(w, op->a);
     for (int i = 0; i < 32; i++)
@@ -284,7 +284,11 @@ static bool scatter(const Warp *w, const uint64_t a[32], const Memory *m, uint64
 
 const Op *sim_access(Warp *w, const Op *op, AccessKind kind, Access *out) {
   uint64_t a[32] __attribute__((aligned(64)));
-  addresses(w, op, a);
+  sim_addresses(w, op, a);
+  return sim_access_at(w, op, a, kind, out);
+}
+
+const Op *sim_access_at(Warp *w, const Op *op, uint64_t a[32], AccessKind kind, Access *out) {
   if (w->cta->grid->counting)
     count_access(w, op, a, kind);
   uint64_t size = (uint64_t)op->bytes * op->vec;

@@ -52,6 +52,14 @@ bool sim_match(Decoder *x, const PtxInst *in);
 bool sim_shfl(Decoder *x, const PtxInst *in);
 bool sim_redux(Decoder *x, const PtxInst *in);
 bool sim_activemask(Decoder *x, const PtxInst *in);
+bool sim_mma(Decoder *x, const PtxInst *in);
+bool sim_imma(Decoder *x, const PtxInst *in);
+bool sim_ldmatrix(Decoder *x, const PtxInst *in);
+bool sim_stmatrix(Decoder *x, const PtxInst *in);
+bool sim_movmatrix(Decoder *x, const PtxInst *in);
+bool sim_wmma_load(Decoder *x, const PtxInst *in);
+bool sim_wmma_store(Decoder *x, const PtxInst *in);
+bool sim_wmma_mma(Decoder *x, const PtxInst *in);
 bool sim_LATER(Decoder *x, const PtxInst *in);
 
 // ---- for the decoders -----------------------------------------------------------------------------

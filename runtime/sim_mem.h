@@ -26,6 +26,9 @@ static inline uint8_t *access_at(const Access *s, uint32_t lane) {
 // Bounds, alignment and written-before checks for the active lanes, then the marks of writes.
 // NULL when all is well, else what the Op returns (a trap).
 const Op *sim_access(Warp *w, const Op *op, AccessKind kind, Access *out);
+// The same in two steps, for instructions that make addresses of their own; `a` is overwritten.
+void sim_addresses(const Warp *w, const Op *op, uint64_t a[32]);
+const Op *sim_access_at(Warp *w, const Op *op, uint64_t a[32], AccessKind kind, Access *out);
 
 // Fills the Op's address fields; false after a message.
 typedef struct Address {

@@ -172,12 +172,11 @@ static void test_template_line(void **state) {
 static void test_unsupported(void **state) {
   Kit *k = *state;
   const char *ptx = ".version 8.0\n.target sm_90\n.address_size 64\n.entry k() {\n"
-                    ".reg .b32 %r<4>;\n mov.u32 %r0, 0;\n  movmatrix.sync.aligned.m8n8.trans.b16 "
-                    "%r1, %r0;\n}\n";
+                    ".reg .b32 %r<4>;\n mov.u32 %r0, 0;\n  fns.b32 %r1, %r0, 0, 1;\n}\n";
   Source *src = source_new(k->arena, "k.ptx", ptx, strlen(ptx));
   Kernel *kernel;
   assert_int_equal(device_load_ptx(k->dev, src, NULL, NULL, &kernel, k->diag), ST_INPUT);
-  assert_non_null(strstr(k->diag->first->what, "the interpreter does not execute movmatrix"));
+  assert_non_null(strstr(k->diag->first->what, "the interpreter does not execute fns"));
   assert_int_equal(k->diag->first->line, 7);
 }
 
