@@ -233,7 +233,7 @@ CuResult fake_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CuFunctio
 static void note_args(void **extra) {
   if (!extra || extra[0] != CU_LAUNCH_BUFFER || extra[2] != CU_LAUNCH_BUFFER_BYTES) abort();
   fake.arg_bytes = *(size_t *)extra[3];
-  memcpy(fake.args, extra[1], fake.arg_bytes < 64 ? fake.arg_bytes : 64);
+  if (fake.arg_bytes) memcpy(fake.args, extra[1], fake.arg_bytes < 64 ? fake.arg_bytes : 64);
   fake.launches++;
 }
 CuResult fake_cuLaunchKernel(CuFunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
