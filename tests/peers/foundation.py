@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""The foundation's tables of docs/measurements.md: ceilings, chunk ladder, vec ladder, block scaling.
+
+    tests/peers/foundation.py --ptxsmith build/ptxsmith [--device cuda:0] [--quick] > tables.md
+
+Every row comes from `ptxsmith bench`, which verifies before and after it times.  With PyTorch and
+Triton present, a Triton read kernel and PyTorch's attention read the same bytes in the same run, by
+the same rules: device events, cold L2 by reading a large buffer before each launch, medians.
+"""
+import argparse
+import json
+import subprocess
+import sys
+
+MB = 1 << 20
+
+
+def bench(args, template, problem, *extra):
+    """One verified and timed run as a dict; exits with the program's message when it fails."""
+    command = [args.ptxsmith, "bench", template, *extra, "--problem", problem,
+               "--device", args.device, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}\n{done.stderr or done.stdout}")
+    row = json.loads(done.stdout.splitlines()[-1])
+    assert row["passed"]
+    return row
+
+
+def table(title, head, rows):
+    print(f"\n### {title}\n\n| " + " | ".join(head) + " |\n|" + "---|" * len(head))
+    for row in rows:
+        print("| " + " | ".join(str(cell) for cell in row) + " |")
+    sys.stdout.flush()
+
+
+def us(row):
+    t = row["timing"]
+    return f"{t['median_us']:.2f} ({t['low_us']:.2f} to {t['high_us']:.2f})"
+
+
+class Peers:
+    """What else can read the same bytes here.  Every method returns microseconds, or None."""
+
+    def __init__(self):
+        try:
+            import torch
+            import triton
+            import triton.language as tl
+        except ImportError as why:
+            print(f"\n(no peers here: {why})")
+            self.torch = None
+            return
+        self.torch = torch
+
+        @triton.jit
+        def read(src, out, TILE: tl.constexpr, TILES: tl.constexpr):
+            acc = tl.zeros((TILE,), tl.int32)
+            for i in range(TILES):
+                at = (tl.program_id(0).to(tl.int64) * TILES + i) * TILE + tl.arange(0, TILE)
+                acc = acc ^ tl.load(src + at)
+            tl.store(out + tl.program_id(0), tl.xor_sum(acc, 0))
+
+        self.read_kernel = read
+        self.flush_buffer = torch.ones(256 * MB // 4, device="cuda")
+
+    def time(self, launch, samples=21):
+        torch = self.torch
+        times = []
+        for i in range(samples + 5):
+            self.flush_buffer.sum()
+            a, b = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            a.record()
+            launch()
+            b.record()
+            b.synchronize()
+            if i >= 5:
+                times.append(a.elapsed_time(b) * 1e3)
+        return sorted(times)[len(times) // 2]
+
+    def triton_read(self, nbytes):
+        torch = self.torch
+        src = torch.randint(-9, 9, (nbytes // 4,), device="cuda", dtype=torch.int32)
+        out = torch.empty(nbytes // 4 // 2048, device="cuda", dtype=torch.int32)
+        best = None
+        for tile in (2048, 4096, 8192):
+            for tiles in (1, 4):
+                for warps in (4, 8):
+                    grid = (nbytes // 4 // (tile * tiles),)
+                    t = self.time(lambda: self.read_kernel[grid](src, out, tile, tiles,
+                                                                 num_warps=warps))
+                    best = t if best is None else min(best, t)
+        return best
+
+    def decode(self, b, hq, hkv, sk, d, dtype):
+        torch = self.torch
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+        kind = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}[dtype]
+        q = torch.randn(b, hq, 1, d, device="cuda", dtype=kind)
+        k, v = (torch.randn(b, hkv, sk, d, device="cuda", dtype=kind) for _ in range(2))
+        best, who = None, "-"
+        for backend in (SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION,
+                        SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH):
+            try:
+                with sdpa_kernel(backend):
+                    t = self.time(lambda: torch.nn.functional.scaled_dot_product_attention(
+                        q, k, v, enable_gqa=hq != hkv))
+            except RuntimeError:
+                continue
+            if best is None or t < best:
+                best, who = t, backend.name.split("_")[0].lower()
+        return best, who
+
+
+def read_ceilings(args, peers):
+    rows = []
+    for mb in (16,) if args.quick else (64, 128, 256, 512, 1024, 4096):
+        row = bench(args, "ceiling_read", f"words={mb * MB // 4}")
+        ours = row["timing"]["median_us"]
+        cells = [f"{mb} MB", us(row), f"{mb * MB / ours / 1e3:.0f}"]
+        if peers.torch:
+            triton = peers.triton_read(mb * MB)
+            # the same bytes as K and V of one sequence: 8 heads, d = 128, bf16
+            sk = mb * MB // (2 * 8 * 128 * 2)
+            attention, who = peers.decode(1, 8, 8, sk, 128, "bf16")
+            cells += [f"{triton:.2f}", f"{attention:.2f} ({who})"]
+        rows.append(cells)
+    table("Read ceiling by size", ["bytes", "ceiling_read, us (95 %)", "GB/s", "Triton read, us",
+                                   "PyTorch decode of the same bytes, us"], rows)
+
+
+def chunk_ladder(args, peers, dtype):
+    sk = 1024 if args.quick else 16384
+    rows, peer = [], "-"
+    for chunks in (1, 2, 4, 8, 16, 32, 64, 128, 256):
+        row = bench(args, "decode_splitk", f"b=1,hq=8,hkv=8,sq=1,sk={sk},d=128,chunks={chunks}",
+                    f"dtype={dtype}")
+        closed = {g["name"]: g for g in row["gates"]}
+        rows.append([chunks, us(row), f"{row['rate']:.0f}",
+                     f"{100 * row['rate'] / row['ceiling']:.1f} %",
+                     f"{closed['closed-form']['max_error']:.2e} "
+                     f"of {closed['closed-form']['max_allowed']:.2e}",
+                     closed["integer"]["max_error"]])
+    if peers.torch:
+        t, who = peers.decode(1, 8, 8, sk, 128, dtype)
+        peer = f"; best of PyTorch in this run: {t:.1f} us ({who})"
+    table(f"decode_splitk, {dtype}, b=1 hq=8 hkv=8 sk={sk} d=128 (ceiling {row['ceiling']:.0f} GB/s"
+          f"{peer})", ["chunks", "us (95 %)", "GB/s of KV", "of read ceiling",
+                       "closed form, error of bound", "integer form, error"], rows)
+
+
+def vec_ladder(args, peers):
+    shapes = [(8, 64, 64)] if args.quick else [(8, 1024, 64), (32, 4096, 64), (32, 4096, 128)]
+    for heads, s, d in shapes:
+        rows, first = [], None
+        for vec in (1, 2, 4):
+            row = bench(args, "prefill_thread", f"b=1,hq={heads},hkv={heads},sq={s},sk={s},d={d}",
+                        f"vec={vec}")
+            first = first or row["timing"]["median_us"]
+            rows.append([vec, us(row), f"{row['rate']:.0f}",
+                         f"{100 * row['rate'] / row['ceiling']:.1f} %", row["registers"],
+                         f"{first / row['timing']['median_us']:.2f}x"])
+        table(f"prefill_thread, f32, b=1 h={heads} s={s} d={d} (ceiling {row['ceiling']:.0f} GFLOP/s)",
+              ["vec", "us (95 %)", "GFLOP/s", "of FMA ceiling", "registers", "over scalar"], rows)
+
+
+def block_scaling(args, peers):
+    cases = [("decode_splitk", "b=1,hq=8,hkv=8,sq=1,sk=16384,d=128,chunks=64", []),
+             ("prefill_thread", "b=1,hq=8,hkv=8,sq=4096,sk=4096,d=64", [])]
+    if args.quick:
+        cases = [("decode_splitk", "b=1,hq=2,hkv=2,sq=1,sk=1024,d=64,chunks=16", [])]
+    for template, problem, extra in cases:
+        rows, one = [], None
+        grid = 1
+        while grid <= (8 if args.quick else 264):
+            row = bench(args, template, problem, *extra, "--grid", str(grid))
+            t = row["timing"]["median_us"]
+            one = one or t
+            rows.append([grid, us(row), f"{row['rate']:.1f}", f"{one / t:.1f}x",
+                         f"{100 * one / t / grid:.0f} %"])
+            grid = {64: 132, 128: 132, 132: 264}.get(grid, grid * 2)
+        table(f"{template}, {problem}: blocks", ["grid", "us (95 %)", row["unit"], "speed-up",
+                                                 "efficiency"], rows)
+
+
+def main():
+    parse = argparse.ArgumentParser()
+    parse.add_argument("--ptxsmith", default="build/ptxsmith")
+    parse.add_argument("--device", default="cuda:0")
+    parse.add_argument("--quick", action="store_true", help="tiny sizes, for a try without a GPU")
+    args = parse.parse_args()
+    print(subprocess.run([args.ptxsmith, "info"], capture_output=True, text=True).stdout)
+    peers = Peers()
+    read_ceilings(args, peers)
+    for dtype in ("f32", "bf16"):
+        chunk_ladder(args, peers, dtype)
+    vec_ladder(args, peers)
+    block_scaling(args, peers)
+
+
+if __name__ == "__main__":
+    main()
