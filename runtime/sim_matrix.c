@@ -16,7 +16,7 @@ const Op *sim_together(Warp *w, const Op *op) {
   return sim_wait_lanes(w, op, SIM_FULL);
 }
 
-// ---- operands -------------------------------------------------------------------------------------
+// ---- operands -----------------------------------------------------------------------------------
 // Registers of a vector, or of a scalar that stands for a vector of one, behind those in the list.
 void sim_list_regs(Decoder *x, OpMore *more, const PtxOperand *o, PtxType type, bool dest) {
   int n = o->kind == PTX_O_VEC ? o->n : 1;
@@ -53,7 +53,7 @@ void sim_matrix_shape(const PtxInst *in, int shape[3]) {
   }
 }
 
-// ---- accumulators ---------------------------------------------------------------------------------
+// ---- accumulators -------------------------------------------------------------------------------
 // One 16 x 8 tile of them: four registers of f32, or two of f16 pairs.
 void sim_load_acc(const MatrixIsa *isa, Acc *acc, uint32_t *const *regs, bool half) {
   for (int i = 0; i < 4; i++)
@@ -73,7 +73,7 @@ void sim_store_acc(const MatrixIsa *isa, const Acc *acc, uint32_t *const *regs, 
       memcpy(regs[i], acc->v[i], sizeof acc->v[i]);
 }
 
-// ---- mma on floats --------------------------------------------------------------------------------
+// ---- mma on floats ------------------------------------------------------------------------------
 enum { MAX_WORDS = 4 };
 
 // kind, type: types of A and B; bytes: K; vec: rule.  list: d, a, b, c.
@@ -127,7 +127,7 @@ bool sim_mma(Decoder *x, const PtxInst *in) {
   return true;
 }
 
-// ---- mma on integers ------------------------------------------------------------------------------
+// ---- mma on integers ----------------------------------------------------------------------------
 // Bytes of row (or column) g of a tile as integers: words of lanes 4g to 4g + 3, then the next 16.
 static void bytes_of(int32_t *to, uint32_t *const *words, int step, int nwords, int g, bool sign) {
   for (int r = 0; r < nwords; r++)

@@ -1,8 +1,8 @@
 // The tensor cores' products, bit for bit as an H200 gives them: docs/numerics.md has the model.
 //
-// sim_matrix_core.c is compiled once per host instruction set, as sim_lanes.c is, with the same bits
-// from each.  Operands are converted once to floats, with the power of two of each beside it; a B
-// that many rows use (wgmma) is converted once for all of them.
+// sim_matrix_core.c is compiled once per host instruction set, as sim_lanes.c is, with the same
+// bits from each.  Operands are converted once to floats, with the power of two of each beside it;
+// a B that many rows use (wgmma) is converted once for all of them.
 //
 // Words.  Whatever the type, an A tile is 16 rows of K elements and a B tile 8 columns of K, and
 // both come as words of 4 bytes, 32 to a register, lane = 4 * g + q:
@@ -22,7 +22,8 @@
 enum { MATRIX_MAX_K = 32 };
 
 //    id     bits  least normal exponent
-#define MATRIX_TYPES(X) X(F16, 16, -14) X(BF16, 16, -126) X(TF32, 32, -126) X(E4M3, 8, -6) X(E5M2, 8, -14)
+#define MATRIX_TYPES(X)                                                                            \
+  X(F16, 16, -14) X(BF16, 16, -126) X(TF32, 32, -126) X(E4M3, 8, -6) X(E5M2, 8, -14)
 typedef enum MatrixType {
 #define X(id, ...) MATRIX_##id,
   MATRIX_TYPES(X)

@@ -32,7 +32,7 @@ INLINE float float_of(uint32_t u) {
 #define EXPONENT 0x7f800000u
 #define SIGN 0x80000000u
 
-// ---- conversion -----------------------------------------------------------------------------------
+// ---- conversion ---------------------------------------------------------------------------------
 // An 8 or 16-bit float: magnitude shifted to a float's fields, then the exponent's bias changed.  A
 // subnormal is read as 1.fraction at the least exponent, less the one.
 INLINE uint32_t widen_small(uint32_t u, int bits, int shift, int bias, uint32_t inf, bool has_inf) {
@@ -165,7 +165,7 @@ static void load_b(MatrixB *b, MatrixType t, int k, const uint32_t *const *words
 #undef CALL
 }
 
-// ---- products -------------------------------------------------------------------------------------
+// ---- products -----------------------------------------------------------------------------------
 INLINE VI splat(uint32_t u) { return (VI){0} + (int32_t)u; }
 
 INLINE VF larger(VF a, VF b) {
@@ -234,7 +234,8 @@ INLINE VF finish(VI sum, VI quantum, int digits, bool half, VI *bad) {
   return (VF)((VI)f | (sign & (int32_t)SIGN & (f > 0))); // what rounds to zero is +0
 }
 
-// One row of A against the 8 columns: the group of n slots.  `bad` marks elements that this can't do.
+// One row of A against the 8 columns: the group of n slots.  `bad` marks elements that this can't
+// do.
 INLINE VF row_group(const float *a, const float *a_power, const float *b, const float *b_power,
                     int n, VF c, int fraction, int digits, bool half, VI small, VI *bad) {
   const VF *bp = (const VF *)b_power, *bv = (const VF *)b;
@@ -289,7 +290,8 @@ INLINE VF emulated_row(const float *a, const float *a_power, const float *b, con
 
 INLINE void tile(const MatrixRule *rule, int k, bool emulated, int fraction, int digits, bool half,
                  const MatrixA *a, const MatrixB *b, const float *const c[4], float *const d[4]) {
-  VI small = splat(a->tiny || b->tiny ? ~0u : 0), special = splat(a->special || b->special ? ~0u : 0);
+  VI small = splat(a->tiny || b->tiny ? ~0u : 0);
+  VI special = splat(a->special || b->special ? ~0u : 0);
   for (int row = 0; row < 16; row++) {
     int i = row >> 3 << 1, g = 4 * (row & 7);
     const float *av = a->value + row * k, *ap = a->power + row * k;
@@ -332,7 +334,7 @@ static void multiply(const MatrixRule *rule, int k, const MatrixA *a, const Matr
 #undef TILE
 }
 
-// ---- f16 accumulators -----------------------------------------------------------------------------
+// ---- f16 accumulators ---------------------------------------------------------------------------
 static void unpack(float *const f[4], const uint32_t *const pairs[2]) {
   for (int i = 0; i < 4; i++)
     for (int lane = 0; lane < 32; lane++)

@@ -9,7 +9,8 @@
 #include "sim_mem.h"
 
 // A matrix in memory and in registers: elements (o, i) with o along the rows (A-like: of tiles of
-// 16; else of blocks of 8) and i along K; accumulators: o along the outer, i along the inner operand.
+// 16; else of blocks of 8) and i along K; accumulators: o along the outer, i along the inner
+// operand.
 typedef struct WmmaPart {
   uint8_t outer, inner; // extents
   uint8_t bytes;        // of an element
@@ -36,7 +37,7 @@ static Where where(const WmmaPart *p, int o, int i) {
 
 static int distinct_regs(const WmmaPart *p) { return p->outer * p->inner * p->bytes / 128; }
 
-// ---- memory ---------------------------------------------------------------------------------------
+// ---- memory -------------------------------------------------------------------------------------
 enum { MAX_BYTES = 1024, CHUNK = 16 };
 
 // The tile's lines in pieces of 16 bytes, 32 at a time, each checked like a lane's access.
@@ -161,7 +162,7 @@ bool sim_wmma_store(Decoder *x, const PtxInst *in) {
   return decode_move(x, in, op_wmma_store, 1, 0);
 }
 
-// ---- the product ----------------------------------------------------------------------------------
+// ---- the product --------------------------------------------------------------------------------
 enum { D_HALF = 1, C_HALF = 2, TRANSPOSED = 4, TALL = 8 }; // Op.type
 
 // kind: type of A and B; bytes: K; list: d, a, b, c, of vec[0..3] registers.

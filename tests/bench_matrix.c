@@ -1,6 +1,6 @@
-// Rates of the tensor cores' products: tiles of mma.sync through the interpreter, and the core with B
-// converted once as wgmma uses it, beside a native loop of single-precision multiply-adds on the
-// same tiles in the same run.  One thread.
+// Rates of the tensor cores' products: mma.sync through the interpreter, and the core with B
+// converted once as wgmma uses it, beside a native loop of single-precision multiply-adds on tiles
+// of the same size in the same run.  One thread.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,34 +50,91 @@ static double native_rate(void) {
 }
 
 // m64n128: every K step converts its B once and the A of each warp.
+enum { BLOCKS = 16 };
+typedef struct Step {
+  MatrixA a;
+  MatrixB b[BLOCKS];
+  float acc[4][BLOCKS][4][32];
+} Step;
+
+static void wgmma_step(const MatrixIsa *isa, Step *s, MatrixType t, int k, const MatrixRule *rule,
+                       const uint32_t *const *words) {
+  for (int n = 0; n < BLOCKS; n++)
+    isa->load_b(&s->b[n], t, k, words);
+  for (int warp = 0; warp < 4; warp++) {
+    isa->load_a(&s->a, t, k, words);
+    for (int n = 0; n < BLOCKS; n++) {
+      float(*acc)[32] = s->acc[warp][n], *d[4] = {acc[0], acc[1], acc[2], acc[3]};
+      isa->multiply(rule, k, &s->a, &s->b[n], (const float *const *)d, d);
+    }
+  }
+}
+
 static double wgmma_rate(const MatrixIsa *isa, MatrixType t, int k, MatrixRuleId rule) {
-  enum { BLOCKS = 16, WINDOWS = 20, TURNS = 100 };
-  static MatrixA a;
-  static MatrixB b[BLOCKS];
+  enum { WINDOWS = 20, TURNS = 100 };
+  static Step s __attribute__((aligned(64)));
   static uint32_t words[4][32] __attribute__((aligned(64)));
-  static float acc[4][BLOCKS][4][32] __attribute__((aligned(64)));
   for (int i = 0; i < 128; i++)
-    words[i >> 5][i & 31] = ((0x3c3d3e3fu + (uint32_t)i * 0x01010101u) & 0x0f0f0f0fu) | 0x30303030u;
+    words[i >> 5][i & 31] = ((uint32_t)i * 0x01010101u & 0x0f0f0f0fu) | 0x30303030u;
   const uint32_t *w[4] = {words[0], words[1], words[2], words[3]};
   double best = 0;
   for (int window = 0; window < WINDOWS; window++) {
+    memset(s.acc, 0, sizeof s.acc);
     double start = now();
-    for (int turn = 0; turn < TURNS; turn++) {
-    memset(acc, 0, sizeof acc);
-    for (int n = 0; n < BLOCKS; n++)
-      isa->load_b(&b[n], t, k, w);
-    for (int warp = 0; warp < 4; warp++) {
-      isa->load_a(&a, t, k, w);
-      for (int n = 0; n < BLOCKS; n++) {
-        float *d[4] = {acc[warp][n][0], acc[warp][n][1], acc[warp][n][2], acc[warp][n][3]};
-        isa->multiply(&matrix_rules[rule], k, &a, &b[n], (const float *const *)d, d);
-      }
-    }
-    }
+    for (int turn = 0; turn < TURNS; turn++)
+      wgmma_step(isa, &s, t, k, &matrix_rules[rule], w);
     double rate = 2.0 * 64 * BLOCKS * 8 * k * TURNS / (now() - start);
     best = rate > best ? rate : best;
   }
   return best;
+}
+
+static void check(Status st, Diag *d) {
+  if (st != ST_OK) {
+    fputs(diag_text(d), stderr);
+    exit(1);
+  }
+}
+
+static double mma_rate(Device *dev, const char *entry, Arena *a, Diag *d) {
+  enum { BLOCKS = 4, LOOPS = 100, WARPS = 4 };
+  struct { DevPtr out; uint32_t n; } args = {0, LOOPS};
+  Source *src;
+  Kernel *k;
+  check(source_read(a, TESTS_DIR "/sim/mma.ptx", &src, d), d);
+  check(device_load_ptx(dev, src, NULL, entry, &k, d), d);
+  check(device_alloc(dev, BLOCKS * WARPS * 32 * 4, "out", &args.out, d), d);
+  device_sim_opts(dev, &(SimOpts){.threads = 1, .counters = true});
+  Launch l = {.kernel = k, .grid = {BLOCKS, 1, 1}, .block = {32 * WARPS, 1, 1}, .args = &args,
+              .arg_bytes = 12};
+  double best = 0;
+  for (int window = 0; window < 20; window++) {
+    Counters c;
+    device_counters(dev, &c, true);
+    double t = now();
+    check(device_launch(dev, &l, d), d);
+    t = now() - t;
+    device_counters(dev, &c, true);
+    double rate = (double)c.flops / t;
+    best = rate > best ? rate : best;
+  }
+  return best;
+}
+
+static void bench_mma(double native) {
+  static const char *const entries[] = {"f16", "f16_half", "bf16", "tf32", "e4m3"};
+  Diag *d = diag_new();
+  Arena *a = arena_new();
+  Device *dev;
+  check(device_open("sim", &dev, d), d);
+  for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+    double r = mma_rate(dev, entries[i], a, d);
+    printf("mma.sync   %-8s %-14s %6.2f GFLOP/s  %.2f of native\n", lane_isa(NULL)->name,
+           entries[i], r / 1e9, r / native);
+  }
+  device_close(dev);
+  arena_free(a);
+  diag_free(d);
 }
 
 int main(void) {
@@ -90,13 +147,14 @@ int main(void) {
   };
   double native = native_rate();
   printf("native multiply-adds              %6.2f GFLOP/s\n", native / 1e9);
+  bench_mma(native);
   const char *const sets[] = {"baseline", "avx2", "avx512"};
   for (int s = 0; s < 3; s++) {
     const LaneIsa *isa = lane_isa(sets[s]);
     for (size_t i = 0; isa && i < sizeof wgmma / sizeof *wgmma; i++) {
       double r = wgmma_rate(isa->matrix, wgmma[i].t, wgmma[i].k, wgmma[i].rule);
-      printf("wgmma core %-8s %-14s %6.2f GFLOP/s  %.2f of native\n", sets[s], wgmma[i].name, r / 1e9,
-             r / native);
+      printf("wgmma core %-8s %-14s %6.2f GFLOP/s  %.2f of native\n", sets[s], wgmma[i].name,
+             r / 1e9, r / native);
     }
   }
   return 0;

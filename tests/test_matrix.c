@@ -1,94 +1,12 @@
 // The tensor cores' products against what an H200 returned, bit for bit: tests/data/tensor/.
 // With a folder as argument: whole tiles from there instead of the upper halves.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "sim_lanes.h"
-
-typedef struct Inst {
-  const char *file;
-  MatrixType type;
-  int k;
-  MatrixRuleId rule;
-} Inst;
-
-static const Inst insts[] = {
-    {"mma.f16.k16", MATRIX_F16, 16, MATRIX_RULE_F32},
-    {"mma.f16.k8", MATRIX_F16, 8, MATRIX_RULE_F32},
-    {"mma.f16.k16.f16", MATRIX_F16, 16, MATRIX_RULE_F16},
-    {"mma.f16.k8.f16", MATRIX_F16, 8, MATRIX_RULE_F16},
-    {"mma.bf16.k16", MATRIX_BF16, 16, MATRIX_RULE_F32},
-    {"mma.bf16.k8", MATRIX_BF16, 8, MATRIX_RULE_F32},
-    {"mma.tf32.k8", MATRIX_TF32, 8, MATRIX_RULE_F32},
-    {"mma.tf32.k4", MATRIX_TF32, 4, MATRIX_RULE_F32},
-    {"mma.e4m3.k32", MATRIX_E4M3, 32, MATRIX_RULE_MMA8_F32},
-    {"mma.e5m2.k32", MATRIX_E5M2, 32, MATRIX_RULE_MMA8_F32},
-    {"mma.e4m3.k32.f16", MATRIX_E4M3, 32, MATRIX_RULE_MMA8_F16},
-    {"wgmma.f16.k16", MATRIX_F16, 16, MATRIX_RULE_F32},
-    {"wgmma.f16.k16.f16", MATRIX_F16, 16, MATRIX_RULE_F16},
-    {"wgmma.bf16.k16", MATRIX_BF16, 16, MATRIX_RULE_F32},
-    {"wgmma.tf32.k8", MATRIX_TF32, 8, MATRIX_RULE_F32},
-    {"wgmma.e4m3.k32", MATRIX_E4M3, 32, MATRIX_RULE_WGMMA8_F32},
-    {"wgmma.e5m2.k32", MATRIX_E5M2, 32, MATRIX_RULE_WGMMA8_F32},
-    {"wgmma.e4m3.k32.f16", MATRIX_E4M3, 32, MATRIX_RULE_WGMMA8_F16},
-};
+#include "tensor_data.h"
 
 static const char *const sets[] = {"baseline", "avx2", "avx512"};
-enum { NSETS = sizeof sets / sizeof *sets, NINSTS = sizeof insts / sizeof *insts };
-
-// One tile as registers: 4 words of A at most, 2 of B, accumulators before and after.
-typedef struct Tile {
-  uint32_t a[4][32], b[2][32], c[4][32], d[4][32];
-} Tile;
+enum { NSETS = sizeof sets / sizeof *sets };
 
 static const char *folder; // argument
-
-static uint8_t *read_all(const char *name, long *bytes) {
-  char path[512];
-  snprintf(path, sizeof path, "%s/%s.bin", folder ? folder : TESTS_DIR "/data/tensor", name);
-  FILE *f = fopen(path, "rb");
-  if (!f)
-    fail_msg("%s does not open", path);
-  fseek(f, 0, SEEK_END);
-  *bytes = ftell(f);
-  rewind(f);
-  uint8_t *data = malloc((size_t)*bytes);
-  assert_int_equal(fread(data, 1, (size_t)*bytes, f), *bytes);
-  fclose(f);
-  return data;
-}
-
-// `n` registers, of which the file has every `step`-th.
-static const uint8_t *take(const uint8_t *p, uint32_t (*to)[32], int n, int step) {
-  for (int i = 0; i < n; i += step, p += 128)
-    memcpy(to[i], p, 128);
-  return p;
-}
-
-static int words_a(const Inst *in) { return in->k * matrix_type_bits(in->type) / 64; }
-
-// Reads a tile; from half tiles, rows 8 to 15 become those of rows 0 to 7.
-static const uint8_t *next_tile(const Inst *in, const uint8_t *p, Tile *t) {
-  int na = words_a(in), nb = na / 2, nc = matrix_rules[in->rule].half ? 2 : 4;
-  p = take(p, t->a, na, folder ? 1 : 2);
-  p = take(p, t->b, nb, 1);
-  p = take(p, t->c, folder ? nc : nc / 2, 1);
-  p = take(p, t->d, folder ? nc : nc / 2, 1);
-  if (folder)
-    return p;
-  for (int i = 0; i < na; i += 2)
-    memcpy(t->a[i + 1], t->a[i], 128);
-  memcpy(t->c[nc / 2], t->c[0], 64 * (size_t)nc);
-  memcpy(t->d[nc / 2], t->d[0], 64 * (size_t)nc);
-  return p;
-}
 
 static void multiply(const MatrixIsa *isa, const Inst *in, const Tile *t, uint32_t out[4][32]) {
   static MatrixA a;
@@ -112,13 +30,13 @@ static void multiply(const MatrixIsa *isa, const Inst *in, const Tile *t, uint32
 
 static int check_file(const MatrixIsa *isa, const Inst *in, int *wrong) {
   long bytes;
-  uint8_t *data = read_all(in->file, &bytes);
+  uint8_t *data = read_all(folder, in->file, &bytes);
   const uint8_t *p = data;
   int n = 0, words = matrix_rules[in->rule].half ? 2 : 4;
   while (p < data + bytes) {
     Tile t;
     uint32_t out[4][32];
-    p = next_tile(in, p, &t);
+    p = next_tile(in, !folder, p, &t);
     multiply(isa, in, &t, out);
     for (int i = 0; i < words * 32; i++, n++)
       *wrong += out[i >> 5][i & 31] != t.d[i >> 5][i & 31];
@@ -143,7 +61,7 @@ static void gpu_bits(void **state) {
   }
 }
 
-// ---- the vector code against the model ------------------------------------------------------------
+// ---- the vector code against the model ----------------------------------------------------------
 static uint32_t next_random(uint64_t *seed) {
   *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
   return (uint32_t)(*seed >> 32);
@@ -209,7 +127,7 @@ static void vector_code_is_the_model(void **state) {
   }
 }
 
-// ---- infinities and NaN ---------------------------------------------------------------------------
+// ---- infinities and NaN -------------------------------------------------------------------------
 typedef struct Special {
   uint32_t a, b, c, d; // one product a * b of bf16, then c
 } Special;
@@ -234,7 +152,7 @@ static void specials(void **state) {
       Tile t = {0};
       uint32_t out[4][32];
       t.a[0][0] = cases[i].a, t.b[0][0] = cases[i].b, t.c[0][0] = cases[i].c;
-      multiply(isa->matrix, &(Inst){"", MATRIX_BF16, 8, MATRIX_RULE_F32}, &t, out);
+      multiply(isa->matrix, &(Inst){"", NULL, MATRIX_BF16, 8, MATRIX_RULE_F32}, &t, out);
       if (out[0][0] != cases[i].d)
         fail_msg("%s case %zu: %08x instead of %08x", sets[s], i, out[0][0], cases[i].d);
     }

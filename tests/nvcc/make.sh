@@ -16,5 +16,7 @@ for file in scalar.cu half.cu shared.cu; do
     one "$file" "$target" debug -O0 -G
   done
 done
+one wmma.cu sm_80 O3 -O3
+one wmma.cu sm_90a O3 -O3
 one hopper.cu sm_90a O3 -O3
 one hopper.cu sm_90a lineinfo -O3 -lineinfo
