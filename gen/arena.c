@@ -17,7 +17,7 @@ struct Arena {
   size_t bytes;
 };
 
-enum { FIRST_BLOCK = 64 * 1024, ALIGN = 16 };
+enum { FIRST_BLOCK = 64 * 1024, ALIGN = 16, FIRST_ELEMENTS = 8 };
 
 static Block *block_new(size_t size, Block *prev) {
   Block *b = malloc(sizeof *b + size);
@@ -63,9 +63,12 @@ void arena_reset(Arena *a) {
 
 size_t arena_bytes(const Arena *a) { return a->bytes; }
 
-void *arena_alloc(Arena *a, size_t bytes) {
+static size_t round_up(size_t bytes) { return (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1); }
+
+// Room that is not zeroed yet.
+static void *take(Arena *a, size_t bytes) {
   assert(bytes < SIZE_MAX / 4);
-  size_t n = (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+  size_t n = round_up(bytes);
   if (a->top->size - a->top->used < n) {
     size_t size = a->top->size * 2;
     while (size < n) size *= 2;
@@ -74,14 +77,15 @@ void *arena_alloc(Arena *a, size_t bytes) {
   void *p = a->top->data + a->top->used;
   a->top->used += n;
   a->bytes += n;
-  return memset(p, 0, n);
+  return p;
 }
+
+void *arena_alloc(Arena *a, size_t bytes) { return memset(take(a, bytes), 0, round_up(bytes)); }
 
 void *arena_grow(Arena *a, void *p, size_t old_bytes, size_t bytes) {
   if (bytes <= old_bytes) return p;
   Block *b = a->top;
-  size_t old = (old_bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-  size_t want = (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+  size_t old = round_up(old_bytes), want = round_up(bytes);
   int last = p && (unsigned char *)p + old == b->data + b->used;
   if (last && b->size - b->used >= want - old) {
     memset((unsigned char *)p + old_bytes, 0, want - old_bytes);
@@ -89,13 +93,14 @@ void *arena_grow(Arena *a, void *p, size_t old_bytes, size_t bytes) {
     a->bytes += want - old;
     return p;
   }
-  void *q = arena_alloc(a, bytes);
+  unsigned char *q = take(a, bytes);
   if (old_bytes) memcpy(q, p, old_bytes);
+  memset(q + old_bytes, 0, want - old_bytes);
   return q;
 }
 
 void *arena_push_grow(Arena *a, void *v, size_t elem, int n, int *cap) {
-  int want = *cap ? *cap * 2 : 8;
+  int want = *cap ? *cap * 2 : FIRST_ELEMENTS;
   v = arena_grow(a, v, elem * (size_t)n, elem * (size_t)want);
   *cap = want;
   return v;

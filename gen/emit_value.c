@@ -250,10 +250,10 @@ static int value_regs(lua_State *L) {
   for (lua_Integer i = first; i < first + n; i++) {
     if (i > first) luaL_addstring(&b, ", ");
     luaL_addstring(&b, prefix);
-    lua_pushinteger(L, i);
-    luaL_tolstring(L, -1, NULL);
-    lua_remove(L, -2);
-    luaL_addvalue(&b);
+    char number[24];
+    size_t len;
+    const char *s = emit_digits(i, number, &len);
+    luaL_addlstring(&b, s, len);
   }
   luaL_pushresult(&b);
   return 1;

@@ -53,14 +53,15 @@ static const Origin *origin_intern(Expansion *x, Origin key) {
   return o;
 }
 
-const Origin *expansion_origin(lua_State *L) {
-  Expansion *x = expansion_of(L);
+static const Origin *origin_from(lua_State *L, Expansion *x, int level) {
   LuaFrame f[MAX_FRAMES];
   const Origin *up = NULL;
-  for (int n = lua_env_frames(L, 1, f, MAX_FRAMES); n-- > 0;)
+  for (int n = lua_env_frames(L, level, f, MAX_FRAMES); n-- > 0;)
     up = origin_intern(x, (Origin){f[n].src, f[n].line, up ? f[n].kind : ORIGIN_FILE, up});
   return up;
 }
+
+const Origin *expansion_origin(lua_State *L) { return origin_from(L, expansion_of(L), 1); }
 
 // ---- emission -----------------------------------------------------------------------------------
 
@@ -97,11 +98,21 @@ void emit_op(lua_State *L, const char *op, const char *fmt, ...) {
   va_start(ap, fmt);
   char *operands = arena_vprintf(a, fmt, ap);
   va_end(ap);
-  emit_text(L, LINE_CODE, arena_printf(a, "%-*s %s;", OPERAND_COLUMN - 1, op, operands));
+  size_t nop = strlen(op), n = strlen(operands);
+  size_t at = nop < OPERAND_COLUMN ? OPERAND_COLUMN : nop + 1;
+  char *text = arena_alloc(a, at + n + 2);
+  memcpy(text, op, nop);
+  memset(text + nop, ' ', at - nop);
+  memcpy(text + at, operands, n);
+  text[at + n] = ';';
+  emit_line(L, &(Line){.text = text,
+                       .len = (uint32_t)(at + n + 1),
+                       .kind = LINE_CODE,
+                       .ends_statement = true,
+                       .origin = expansion_origin(L)});
 }
 
-// Decimal digits at the end of a buffer; most values are integers and Lua would make strings of them.
-static const char *digits(int64_t v, char buf[24], size_t *len) {
+const char *emit_digits(int64_t v, char buf[24], size_t *len) {
   char *p = buf + 24;
   uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
   do *--p = (char)('0' + u % 10);
@@ -118,12 +129,15 @@ static const char *fill_in(lua_State *L, Expansion *x, const TemplateLine *t, si
   size_t n[MAX_EXPRS], total = t->piece_len[0];
   assert(t->nexprs < MAX_EXPRS); // more arguments than Lua compiles
   for (int i = 0; i < t->nexprs; i++) {
-    value[i] = lua_isinteger(L, i + 2) ? digits(lua_tointeger(L, i + 2), number[i], &n[i])
-                                       : lua_env_text(L, i + 2, &n[i], &why);
-    if (!value[i]) lua_env_error(L, "${%s} %s", t->expr[i], why);
-    if (memchr(value[i], '\n', n[i]))
-      lua_env_error(L, "${%s} has a line break in it: PTX lines belong into the template",
-                    t->expr[i]);
+    if (lua_isinteger(L, i + 2)) {
+      value[i] = emit_digits(lua_tointeger(L, i + 2), number[i], &n[i]);
+    } else {
+      value[i] = lua_env_text(L, i + 2, &n[i], &why);
+      if (!value[i]) lua_env_error(L, "${%s} %s", t->expr[i], why);
+      if (memchr(value[i], '\n', n[i]))
+        lua_env_error(L, "${%s} has a line break in it: PTX lines belong into the template",
+                      t->expr[i]);
+    }
     total += n[i] + t->piece_len[i + 1];
   }
   lua_env_charge_bytes(L, total);
@@ -139,17 +153,25 @@ static const char *fill_in(lua_State *L, Expansion *x, const TemplateLine *t, si
   return text;
 }
 
-// Most lines stand at the top level of the template: no caller to ask for.
-static const Origin *line_origin(lua_State *L, Expansion *x, const TemplateLine *t) {
+// The line knows its own place; only its callers are asked for.  How it was reached depends on
+// where it stands in its file, in a function or not, so that it is found once.
+static const Origin *line_origin(lua_State *L, Expansion *x, TemplateLine *t) {
   lua_Debug ar;
-  if (lua_getstack(L, 2, &ar)) return expansion_origin(L);
-  return origin_intern(x, (Origin){t->src, t->line, ORIGIN_FILE, NULL});
+  const Origin *up = lua_getstack(L, 2, &ar) ? origin_from(L, x, 2) : NULL;
+  if (!up) return origin_intern(x, (Origin){t->src, t->line, ORIGIN_FILE, NULL});
+  if (!t->reached_known) {
+    LuaFrame own;
+    lua_env_frames(L, 1, &own, 1);
+    t->reached = own.kind;
+    t->reached_known = true;
+  }
+  return origin_intern(x, (Origin){t->src, t->line, t->reached, up});
 }
 
 // __line(id, values...): a PTX line of a template.
 static int emit_template_line(lua_State *L) {
   Expansion *x = expansion_of(L);
-  const TemplateLine *t = &x->session->lines.v[lua_tointeger(L, 1)];
+  TemplateLine *t = &x->session->lines.v[lua_tointeger(L, 1)];
   if (x->hook_trial) {
     x->hook_saw_ptx |= t->kind != LINE_COMMENT;
     return 0;
@@ -241,8 +263,17 @@ static void add_line(Assembly *s, const Line *l, int *depth, bool continues) {
   *depth += l->opens;
 }
 
+// Room for the usual text at once: what does not fit grows.
+static Assembly assembly_new(Expansion *x) {
+  Assembly s = {.x = x, .map_cap = x->main.n + x->main.n / 4};
+  for (int i = 0; i < x->main.n; i++) s.cap += x->main.v[i].len + 10;
+  s.text = arena_alloc(x->arena, s.cap + 1);
+  s.map = arena_array(x->arena, const Origin *, s.map_cap + 1);
+  return s;
+}
+
 void expansion_assemble(Expansion *x) {
-  Assembly s = {.x = x};
+  Assembly s = assembly_new(x);
   int depth = 0;
   bool continues = false;
   for (int i = 0; i < x->main.n; i++) {
@@ -255,7 +286,7 @@ void expansion_assemble(Expansion *x) {
     if (l->kind == LINE_CODE) continues = !l->ends_statement;
   }
   Variant *v = x->v;
-  snprintf(v->hash, sizeof v->hash, "%016llx", (unsigned long long)content_hash(s.text, s.n));
+  snprintf(v->hash, sizeof v->hash, "%016llx", (unsigned long long)ptx_text_hash(s.text, s.n));
   // The hash is that of all that follows its line.
   const char *head = arena_printf(x->arena, "// ptxsmith %s\n// hash %s\n", v->id, v->hash);
   size_t nhead = strlen(head);

@@ -66,6 +66,9 @@ void emitf(lua_State *L, const char *fmt, ...) __attribute__((format(printf, 2, 
 void emit_op(lua_State *L, const char *op, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void emit_line(lua_State *L, const Line *line);
+// Decimal digits at the end of a buffer: most values are integers, and Lua would print them twice
+// over, through printf and into a string of its own.
+const char *emit_digits(int64_t v, char buf[24], size_t *len);
 // Origin of the Lua line that called the running C function.
 const Origin *expansion_origin(lua_State *L);
 

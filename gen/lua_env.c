@@ -229,6 +229,13 @@ Status lua_env_load(LuaEnv *e, const Source *src, const char *lua, size_t len, O
 
 // ---- frames and errors --------------------------------------------------------------------------
 
+// Of a chunk called "=#12".
+static int chunk_number(const char *name) {
+  int n = 0;
+  for (const char *p = name + 2; *p >= '0' && *p <= '9'; p++) n = n * 10 + (*p - '0');
+  return n;
+}
+
 int lua_env_frames(lua_State *L, int level, LuaFrame *out, int max) {
   const LuaEnv *e = lua_env_of(L);
   lua_Debug ar;
@@ -236,7 +243,7 @@ int lua_env_frames(lua_State *L, int level, LuaFrame *out, int max) {
   for (; n < max && lua_getstack(L, level, &ar); level++) {
     lua_getinfo(L, "Sl", &ar);
     if (ar.currentline < 0 || ar.source[0] != '=' || ar.source[1] != '#') continue;
-    const LuaChunk *c = &e->chunks[atoi(ar.source + 2)];
+    const LuaChunk *c = &e->chunks[chunk_number(ar.source)];
     out[n].src = c->src;
     out[n].line = (uint32_t)ar.currentline;
     out[n++].kind = ar.what[0] == 'm' ? c->kind : ORIGIN_CALL; // "main": the chunk itself

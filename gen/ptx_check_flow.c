@@ -6,26 +6,53 @@
 
 // ---- definitely uninitialised registers ---------------------------------------------------------
 // Forward, "may have been written": a read is wrong only when no path writes the register first.
-typedef struct Written {
-  Check *c;
-  const PtxInst *inst;
-  uint64_t *now;
-  uint64_t *reported;
-} Written;
+typedef struct Use {
+  int32_t reg;
+  bool reads, writes;
+} Use;
 
-static void note_write(void *ctx, int32_t reg, bool reads, bool writes) {
-  (void)reads;
-  if (writes) bit_set(((Written *)ctx)->now, reg);
+// Registers of every instruction, listed once: instruction i has uses [first[i], first[i + 1]).
+typedef struct Uses {
+  Arena *arena;
+  Use *v;
+  int n, cap;
+  int *first;
+} Uses;
+
+static void note_use(void *ctx, int32_t reg, bool reads, bool writes) {
+  Uses *u = ctx;
+  *arena_push(u->arena, u->v, u->n, u->cap) = (Use){reg, reads, writes};
 }
 
-static void note_read(void *ctx, int32_t reg, bool reads, bool writes) {
-  Written *w = ctx;
-  const PtxReg *r = &w->c->f->regs[reg];
-  // Read and written: an accumulator, which scale-d = false may leave unread.
-  if (!reads || writes || r->undefined || bit_get(w->now, reg) || bit_get(w->reported, reg)) return;
-  bit_set(w->reported, reg);
-  check_inst_error(w->c, w->inst, "%s is read here, but nothing on any path has written it",
-                   r->name);
+static Uses list_uses(Arena *a, const PtxFunc *f) {
+  Uses u = {.arena = a, .cap = 4 * f->ninsts}; // the list grows where nothing else is allocated
+  u.first = arena_array(a, int, f->ninsts + 1);
+  u.v = arena_array(a, Use, u.cap);
+  for (int i = 0; i < f->ninsts; i++) {
+    u.first[i] = u.n;
+    ptx_inst_regs(&f->insts[i], note_use, &u);
+  }
+  u.first[f->ninsts] = u.n;
+  return u;
+}
+
+static void add_writes(const Uses *u, int inst, uint64_t *now) {
+  for (int i = u->first[inst]; i < u->first[inst + 1]; i++)
+    if (u->v[i].writes) bit_set(now, u->v[i].reg);
+}
+
+static void check_reads(Check *c, const Uses *u, int inst, const uint64_t *now,
+                        uint64_t *reported) {
+  for (int i = u->first[inst]; i < u->first[inst + 1]; i++) {
+    const Use *use = &u->v[i];
+    // Read and written: an accumulator, which scale-d = false may leave unread.
+    if (!use->reads || use->writes || bit_get(now, use->reg)) continue;
+    const PtxReg *r = &c->f->regs[use->reg];
+    if (r->undefined || bit_get(reported, use->reg)) continue;
+    bit_set(reported, use->reg);
+    check_inst_error(c, &c->f->insts[inst],
+                     "%s is read here, but nothing on any path has written it", r->name);
+  }
 }
 
 static bool join_preds(const PtxFlow *flow, int b, const uint64_t *out, uint64_t *now, int words) {
@@ -47,27 +74,24 @@ static void check_uninitialised(Check *c) {
   const PtxFlow *flow = c->flow;
   int words = (f->nregs + 63) / 64;
   if (!words) return;
+  Uses uses = list_uses(c->arena, f);
   uint64_t *out = arena_array(c->arena, uint64_t, flow->nblocks * words);
-  Written w = {c, NULL, arena_array(c->arena, uint64_t, words),
-               arena_array(c->arena, uint64_t, words)};
-  for (int b = 0; b < flow->nblocks; b++) {
-    w.now = out + b * words;
+  for (int b = 0; b < flow->nblocks; b++)
     for (int i = flow->blocks[b].first; i < flow->blocks[b].end; i++)
-      ptx_inst_regs(&f->insts[i], note_write, &w);
-  }
+      add_writes(&uses, i, out + b * words);
   for (bool changed = true; changed;) {
     changed = false;
     for (int b = 0; b < flow->nblocks; b++)
       changed |= join_preds(flow, b, out, out + b * words, words);
   }
-  w.now = arena_array(c->arena, uint64_t, words);
+  uint64_t *now = arena_array(c->arena, uint64_t, words);
+  uint64_t *reported = arena_array(c->arena, uint64_t, words);
   for (int b = 0; b < flow->nblocks; b++) {
     if (flow->blocks[b].order < 0) continue;
-    enter_block(flow, b, out, w.now, words);
+    enter_block(flow, b, out, now, words);
     for (int i = flow->blocks[b].first; i < flow->blocks[b].end; i++) {
-      w.inst = &f->insts[i];
-      ptx_inst_regs(w.inst, note_read, &w);
-      ptx_inst_regs(w.inst, note_write, &w);
+      check_reads(c, &uses, i, now, reported);
+      add_writes(&uses, i, now);
     }
   }
 }

@@ -157,13 +157,23 @@ static void check_mbarrier(Check *c, const PtxInst *in) {
                    c->f->regs[in->opnds[0].reg].name);
 }
 
-void check_rules(Check *c, const PtxInst *in) {
-  const char *stem = ptx_inst_form(in)->stem;
+static bool has_immediate(const PtxInst *in) {
+  for (int i = 0; i < in->nopnds; i++)
+    if (in->opnds[i].kind == PTX_O_INT) return true;
+  return false;
+}
+
+static bool check_immediates(Check *c, const PtxInst *in, const char *stem) {
   int before = c->diag->errors;
   for (size_t i = 0; i < sizeof imm_rules / sizeof *imm_rules && c->diag->errors == before; i++)
     if (imm_rules[i].stem[0] == stem[0] && !strcmp(imm_rules[i].stem, stem))
       check_imm_rule(c, in, &imm_rules[i]);
-  if (c->diag->errors != before) return;
+  return c->diag->errors == before;
+}
+
+void check_rules(Check *c, const PtxInst *in) {
+  const char *stem = ptx_inst_form(in)->stem;
+  if (has_immediate(in) && !check_immediates(c, in, stem)) return;
   check_guard(c, in);
   switch (stem[0]) {
   case 'c':

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { C_BLANK = 1, C_DIGIT = 2, C_HEX = 4, C_WORD = 8, C_START = 16 };
+enum { C_BLANK = 1, C_DIGIT = 2, C_HEX = 4, C_WORD = 8, C_START = 16, C_PUNCT = 32 };
 
 // Character classes: words are [A-Za-z_$%][A-Za-z0-9_$]*.
 static const uint8_t class_of[256] = {
@@ -12,6 +12,11 @@ static const uint8_t class_of[256] = {
     ['a' ... 'f'] = C_HEX | C_WORD | C_START, ['g' ... 'z'] = C_WORD | C_START,
     ['A' ... 'F'] = C_HEX | C_WORD | C_START, ['G' ... 'Z'] = C_WORD | C_START,
     ['_'] = C_WORD | C_START, ['$'] = C_WORD | C_START, ['%'] = C_START,
+    [';'] = C_PUNCT, [','] = C_PUNCT, ['{'] = C_PUNCT, ['}'] = C_PUNCT, ['['] = C_PUNCT,
+    [']'] = C_PUNCT, ['('] = C_PUNCT, [')'] = C_PUNCT, ['<'] = C_PUNCT, ['>'] = C_PUNCT,
+    ['='] = C_PUNCT, ['+'] = C_PUNCT, ['-'] = C_PUNCT, ['*'] = C_PUNCT, ['/'] = C_PUNCT,
+    ['&'] = C_PUNCT, ['|'] = C_PUNCT, ['^'] = C_PUNCT, ['~'] = C_PUNCT, ['!'] = C_PUNCT,
+    ['@'] = C_PUNCT, [':'] = C_PUNCT, ['?'] = C_PUNCT, ['.'] = C_PUNCT, ['#'] = C_PUNCT,
 };
 
 static bool is(char c, int classes) { return class_of[(unsigned char)c] & classes; }
@@ -164,7 +169,7 @@ void lex_next(Lex *l, Token *t) {
   } else {
     l->p++;
     t->kind = TK_PUNCT;
-    if (!*from || !strchr(";,{}[]()<>=+-*/&|^~!@:_?.#", *from)) bad(t, LEX_CHAR);
+    if (!is(*from, C_PUNCT)) bad(t, LEX_CHAR);
   }
   t->len = (uint32_t)(l->p - t->text);
 }

@@ -221,6 +221,19 @@ static bool parse_head(Parser *p, PtxFunc *f, bool entry) {
   return parse_performance(p, f);
 }
 
+// Room for about one instruction and one item a line of what is left of the file, within reason.
+static void make_room(Parser *p, PtxFunc *f) {
+  uint32_t lines = p->m->src->nlines - p->lex.line;
+  int n = lines < 4096 ? (int)lines + 8 : 4096;
+  f->insts = arena_array(p->arena, PtxInst, n);
+  p->insts_cap = n;
+  if (p->m->nitems + n <= p->items_cap) return;
+  size_t bytes = sizeof *p->m->items * (size_t)p->m->nitems;
+  p->items_cap = p->m->nitems + n;
+  p->m->items =
+      arena_grow(p->arena, p->m->items, bytes, sizeof *p->m->items * (size_t)p->items_cap);
+}
+
 static bool parse_rest(Parser *p, PtxFunc *f) {
   if (parse_is(p, ';')) {
     parse_item(p, PTX_I_FUNC_DECL, p->func);
@@ -230,7 +243,8 @@ static bool parse_rest(Parser *p, PtxFunc *f) {
   if (!parse_is(p, '{')) return parse_error(p, &p->tok, "\"{\" or \";\" is expected here");
   parse_item(p, PTX_I_FUNC, p->func);
   f->defined = true;
-  p->regs_cap = p->insts_cap = p->labels_cap = 0;
+  p->regs_cap = p->labels_cap = 0;
+  make_room(p, f);
   p->f = f;
   bool ok = parse_body(p);
   if (ok && p->depth != 1) ok = false;

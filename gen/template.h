@@ -29,6 +29,8 @@ typedef struct TemplateLine {
   const char **piece;    // nexprs + 1 texts
   uint32_t *piece_len;
   const char **expr;     // nexprs texts, for messages
+  OriginKind reached;    // how its frame of the chunk is reached from another
+  bool reached_known;
 } TemplateLine;
 
 typedef struct TemplateLines {

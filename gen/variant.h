@@ -5,9 +5,15 @@
 #include "dtype.h"
 #include "ptx.h"
 
-// ---- Params: name=value pairs, in the order given ------------------------------------------------
-typedef struct Param { const char *name, *value; } Param;
-typedef struct Params { Param *v; int n, cap; } Params;
+// ---- Params: name=value pairs, in the order given
+// ------------------------------------------------
+typedef struct Param {
+  const char *name, *value;
+} Param;
+typedef struct Params {
+  Param *v;
+  int n, cap;
+} Params;
 
 // Replaces a value that is there.  Copies both strings into `a`.
 void params_set(Arena *a, Params *p, const char *name, const char *value);
@@ -15,14 +21,16 @@ const char *params_get(const Params *p, const char *name); // NULL when absent
 // "a=1" ...; ST_INPUT with a message when there is no '='.
 Status params_parse(Arena *a, Params *p, const char *text, Diag *d);
 
-// ---- what a template declares --------------------------------------------------------------------
+// ---- what a template declares
+// --------------------------------------------------------------------
 typedef enum ParamKind { PARAM_INT, PARAM_BOOL, PARAM_DTYPE, PARAM_NAME } ParamKind;
 
 typedef struct ParamDecl {
   const char *name, *doc;
   ParamKind kind;
-  const char **values; int nvalues; // legal values as text, in the template's order
-  const char *def;                  // default, as text
+  const char **values;
+  int nvalues;     // legal values as text, in the template's order
+  const char *def; // default, as text
 } ParamDecl;
 
 typedef enum ArgRole { ARG_VALUE, ARG_IN, ARG_OUT, ARG_INOUT, ARG_WORK } ArgRole;
@@ -32,7 +40,7 @@ enum { TENSOR_MAX_RANK = 6 };
 typedef struct Dim {
   const char *name; // NULL: the constant `n`
   int64_t n;
-  int64_t div;      // 1 unless written as ceil_div(name, div)
+  int64_t div; // 1 unless written as ceil_div(name, div)
 } Dim;
 
 // An Arg.  A value takes one kernel parameter NAME (.s32 .s64 .f32).  A tensor of rank R takes a
@@ -44,37 +52,41 @@ typedef struct ArgDecl {
   Dtype dtype;
   int rank;
   Dim dim[TENSOR_MAX_RANK];
-  uint32_t offset;           // of the first parameter in the argument block
-  uint32_t zero;             // WORK: 1 when it must be zero before the first launch
-  bool optional;             // IN, OUT: may be bound to nothing (pointer 0)
+  uint32_t offset; // of the first parameter in the argument block
+  uint32_t zero;   // WORK: 1 when it must be zero before the first launch
+  bool optional;   // IN, OUT: may be bound to nothing (pointer 0)
 } ArgDecl;
 
 enum { LAUNCH_MAX_WORK = 6 };
 typedef struct LaunchRule {
-  Dim work[LAUNCH_MAX_WORK]; int nwork; // number of work items = product; grid.x <= that
+  Dim work[LAUNCH_MAX_WORK];
+  int nwork; // number of work items = product; grid.x <= that
   uint32_t block[3], cluster[3];
-  uint32_t smem_bytes;                  // dynamic
-  bool persistent;                      // grid = min(work, SMs x occupancy), else grid = work
+  uint32_t smem_bytes; // dynamic
+  bool persistent;     // grid = min(work, SMs x occupancy), else grid = work
 } LaunchRule;
 
 // Kinds of template: what an answer means and how it is verified.
 typedef enum TemplateKind {
-  KIND_PREFILL,  // attention: q k v -> o lse
-  KIND_DECODE,   // attention in several launches: q k v -> partial rows, then `next`
-  KIND_COMBINE,  // partial rows -> o lse
-  KIND_CEILING,  // a roofline: bytes or flops per second
-  KIND_ORACLE,   // fp64 attention on the device
-  KIND_HELPER,   // everything else (fill, compare ...)
+  KIND_PREFILL, // attention: q k v -> o lse
+  KIND_DECODE,  // attention in several launches: q k v -> partial rows, then `next`
+  KIND_COMBINE, // partial rows -> o lse
+  KIND_CEILING, // a roofline: bytes or flops per second
+  KIND_ORACLE,  // fp64 attention on the device
+  KIND_HELPER,  // everything else (fill, compare ...)
 } TemplateKind;
 
 typedef struct TemplateInfo {
   const char *name, *summary, *path;
   TemplateKind kind;
-  ParamDecl *params; int nparams;
-  ArgDecl *args;     int nargs;     // with default parameters, when asked for without any
+  ParamDecl *params;
+  int nparams;
+  ArgDecl *args;
+  int nargs; // with default parameters, when asked for without any
 } TemplateInfo;
 
-// ---- Session: where templates are found, the Lua state, caches; one per thread --------------------
+// ---- Session: where templates are found, the Lua state, caches; one per thread
+// --------------------
 typedef struct Session Session;
 
 // `dir` overrides the built-in templates (a folder that holds templates/ and lua/); NULL: built-in.
@@ -88,35 +100,37 @@ Status session_template(Session *s, const char *name, const TemplateInfo **out, 
 Status session_file(Session *s, const char *path, const Source **out, Diag *d);
 
 // ---- Variant ------------------------------------------------------------------------------------
-typedef struct NextStep {   // the Operator's next launch, as the template says
+typedef struct NextStep { // the Operator's next launch, as the template says
   const char *template_name;
   Params params;
 } NextStep;
 
 typedef struct Variant {
-  Arena *arena;             // owns everything below
-  const char *id;           // "decode_splitk head_dim=128 dtype=f16 ...": all params, declared order
-  char hash[17];            // 64 bits of the PTX text's content hash, hex
+  Arena *arena;   // owns everything below
+  const char *id; // "decode_splitk head_dim=128 dtype=f16 ...": all params, declared order
+  char hash[17];  // 64 bits of the PTX text's content hash, hex
   const TemplateInfo *tmpl; // copy in this arena
   TemplateKind kind;
-  Params params;            // all resolved, in declared order
-  ArgDecl *args; int nargs;
+  Params params; // all resolved, in declared order
+  ArgDecl *args;
+  int nargs;
   uint32_t arg_bytes;
   LaunchRule launch;
-  NextStep *next;           // NULL when this launch makes the answer
-  const Source *ptx;        // the text: byte for byte what is checked, run, loaded and printed
+  NextStep *next;    // NULL when this launch makes the answer
+  const Source *ptx; // the text: byte for byte what is checked, run, loaded and printed
   LineMap map;
-  PtxModule *module;        // NULL unless parsed
+  PtxModule *module; // NULL unless parsed
   const PtxFunc *entry;
 } Variant;
 
 typedef struct VariantOpts {
-  int sm; char sm_suffix;   // target; 0: the template's own minimum
-  bool loc;                 // write .file/.loc
-  bool no_check;            // expand only
-  const char *hook_path;    // user's score or mask rule, NULL for none
-  uint64_t step_limit;      // Lua instructions; 0 = 20 million
-  size_t memory_limit;      // Lua bytes; 0 = 256 MiB
+  int sm;
+  char sm_suffix;        // target; 0: the template's own minimum
+  bool loc;              // write .file/.loc
+  bool no_check;         // expand only
+  const char *hook_path; // user's score or mask rule, NULL for none
+  uint64_t step_limit;   // Lua instructions; 0 = 20 million
+  size_t memory_limit;   // Lua bytes; 0 = 256 MiB
 } VariantOpts;
 
 // Expands, parses and checks.  On any diagnostic *out is NULL and no text is kept.
@@ -131,6 +145,7 @@ Status variant_legal(Session *s, const char *template_name, const Params *given,
                      const VariantOpts *opts, Arena *a, Params *resolved, const char **why_not,
                      Diag *d);
 
-uint64_t content_hash(const void *p, size_t n); // FNV-1a, 64 bits
+uint64_t content_hash(const void *p, size_t n);  // FNV-1a, 64 bits
+uint64_t ptx_text_hash(const char *s, size_t n); // the same idea by words: for Variant.hash
 
 #endif

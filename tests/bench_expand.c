@@ -1,5 +1,5 @@
-// bench_expand [TEMPLATE]: time to expand, parse and check a variant of each template with its
-// default parameters, beside a plain tokenizer loop over the same text.
+// bench_expand [TEMPLATE [NAME=VALUE ...]]: time to expand, parse and check a variant of each
+// template with its default parameters, beside a plain tokenizer loop over the same text.
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,23 +46,24 @@ static unsigned tokenize(const char *s, unsigned *tokens) {
   return h;
 }
 
-static double time_build(Session *s, const char *name, bool no_check, Diag *d) {
+static double time_build(Session *s, const char *name, const Params *given, bool no_check,
+                         Diag *d) {
   double us[RUNS];
   VariantOpts opts = {.no_check = no_check};
   for (int i = 0; i < RUNS; i++) {
     Variant *v;
     double t = now_us();
-    if (variant_build(s, name, NULL, &opts, &v, d) != ST_OK) return -1;
+    if (variant_build(s, name, given, &opts, &v, d) != ST_OK) return -1;
     variant_free(v);
     us[i] = now_us() - t;
   }
   return median(us);
 }
 
-static int bench(Session *s, const char *name, Diag *d) {
+static int bench(Session *s, const char *name, const Params *given, Diag *d) {
   Variant *v;
   VariantOpts expand_only = {.no_check = true};
-  if (variant_build(s, name, NULL, &expand_only, &v, d) != ST_OK) return 2;
+  if (variant_build(s, name, given, &expand_only, &v, d) != ST_OK) return 2;
   double us[RUNS];
   unsigned tokens = 0, sum = 0;
   for (int i = 0; i < RUNS; i++) {
@@ -72,7 +73,7 @@ static int bench(Session *s, const char *name, Diag *d) {
     us[i] = now_us() - t;
   }
   printf("%-16s %7u %8u %10.0f %10.0f %10.0f%s\n", name, v->ptx->nlines, tokens, median(us),
-         time_build(s, name, true, d), time_build(s, name, false, d), sum ? "" : " ");
+         time_build(s, name, given, true, d), time_build(s, name, given, false, d), sum ? "" : " ");
   variant_free(v);
   return 0;
 }
@@ -84,10 +85,13 @@ int main(int argc, char **argv) {
          "tokenize", "expand", "and check");
   const TemplateInfo **t;
   int n = 0, worst = 0;
-  if (argc > 1) worst = bench(s, argv[1], d);
-  else if (session_templates(s, &t, &n, d) != ST_OK) worst = 2;
+  Params given = {0};
+  for (int i = 2; i < argc; i++)
+    if (params_parse(d->arena, &given, argv[i], d) != ST_OK) worst = 2;
+  if (argc > 1 && !worst) worst = bench(s, argv[1], &given, d);
+  else if (argc == 1 && session_templates(s, &t, &n, d) != ST_OK) worst = 2;
   for (int i = 0; i < n; i++)
-    if (bench(s, t[i]->name, d)) worst = 2;
+    if (bench(s, t[i]->name, NULL, d)) worst = 2;
   fputs(diag_text(d), stderr);
   session_close(s);
   diag_free(d);

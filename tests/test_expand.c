@@ -173,7 +173,7 @@ static void same_bytes_every_time(void **state) {
   // The hash is that of what follows it.
   const char *body = strchr(strchr(a->ptx->text, '\n') + 1, '\n') + 1;
   char hash[17];
-  snprintf(hash, sizeof hash, "%016llx", (unsigned long long)content_hash(body, strlen(body)));
+  snprintf(hash, sizeof hash, "%016llx", (unsigned long long)ptx_text_hash(body, strlen(body)));
   assert_string_equal(a->hash, hash);
   variant_free(a);
   variant_free(b);
@@ -188,6 +188,23 @@ static void hash_is_fnv(void **state) {
   assert_true(content_hash("", 0) == 0xcbf29ce484222325u);
   assert_true(content_hash("a", 1) == 0xaf63dc4c8601ec8cu);
   assert_true(content_hash("foobar", 6) == 0x85944171f73967e8u);
+}
+
+// Any one byte that differs shows, whole words and the rest alike; so does a byte more.
+static void text_hash_sees_every_byte(void **state) {
+  (void)state;
+  char text[27] = "add.s32 %sum, %sum, %x_12;";
+  uint64_t seen[27 + 26 * 7];
+  int n = 0;
+  for (size_t len = 0; len <= 26; len++) seen[n++] = ptx_text_hash(text, len);
+  for (int i = 0; i < 26; i++)
+    for (int bit = 0; bit < 7; bit++) {
+      text[i] ^= (char)(1 << bit);
+      seen[n++] = ptx_text_hash(text, 26);
+      text[i] ^= (char)(1 << bit);
+    }
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < i; k++) assert_true(seen[i] != seen[k]);
 }
 
 // The origins of the line that has `text` in it, innermost first: "file:line kind file:line ...".
@@ -338,6 +355,7 @@ int main(void) {
       TEST(at_most_twenty_messages),
       TEST(same_bytes_every_time),
       TEST(hash_is_fnv),
+      TEST(text_hash_sees_every_byte),
       TEST(every_line_knows_its_origin),
       TEST(args_are_laid_out),
       TEST(targets),
