@@ -148,6 +148,17 @@ void device_counters(Device *dev, Counters *out, bool reset) {
     dev->ops->counters(dev, out, reset);
 }
 
+const char *const flop_kind_name[FLOP_KIND_COUNT] = {
+#define X(id, name) name,
+    FLOP_KINDS(X)
+#undef X
+};
+
+bool kernel_counts(Kernel *k, KernelCounts *out) {
+  const DeviceOps *ops = k->dev->ops;
+  return ops->kernel_counts && ops->kernel_counts(k, out);
+}
+
 void device_sim_opts(Device *dev, const SimOpts *o) {
   if (dev->ops->sim_opts)
     dev->ops->sim_opts(dev, o);

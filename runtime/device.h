@@ -80,21 +80,83 @@ Status device_graph_launch(Device *dev, Graph *g, Diag *d);
 void device_graph_free(Device *dev, Graph *g);
 
 // ---- sim only: work counted by the last launches (zeros on cuda) ----------------------------------
+// docs/counters.md defines every counter and names the profiler's.
+//                  id     shown as
+#define FLOP_KINDS(X)                                                                              \
+  X(F16, "f16") X(BF16, "bf16") X(F32, "f32") X(F64, "f64") X(TENSOR_F16, "tensor f16")            \
+  X(TENSOR_BF16, "tensor bf16") X(TENSOR_TF32, "tensor tf32") X(TENSOR_F8, "tensor fp8")           \
+  X(TENSOR_F64, "tensor f64") X(TENSOR_INT, "tensor int")
+typedef enum FlopKind {
+#define X(id, name) FLOP_##id,
+  FLOP_KINDS(X)
+#undef X
+  FLOP_KIND_COUNT, // none: no floating-point operation
+} FlopKind;
+extern const char *const flop_kind_name[FLOP_KIND_COUNT];
+
 typedef struct Counters {
   uint64_t warp_insts, thread_insts, by_pipe[PTX_PIPE_COUNT]; // by_pipe counts thread instructions
-  uint64_t flops, xu_ops;
+  uint64_t warps_by_pipe[PTX_PIPE_COUNT];
+  uint64_t flops, xu_ops; // flops: TENSOR_INT left out
+  uint64_t flops_by_kind[FLOP_KIND_COUNT];
+  uint64_t global_read_requests, global_write_requests;
   uint64_t global_read_bytes, global_write_bytes, shared_read_bytes, shared_write_bytes;
   uint64_t global_read_sectors, global_write_sectors; // 32 bytes
-  uint64_t barriers, divergent_branches;
+  uint64_t global_read_ideal, global_write_ideal;     // sectors that the bytes would fill
+  uint64_t distinct_read_bytes, distinct_write_bytes; // sectors touched in a launch, once each
+  uint64_t distinct_bytes;                            // read or written
+  uint64_t shared_read_requests, shared_write_requests;
+  uint64_t shared_read_wavefronts, shared_write_wavefronts, shared_conflicts;
+  uint64_t local_read_sectors, local_write_sectors;
+  uint64_t barriers, barrier_warps; // completed; times that a warp came to one
+  uint64_t branches, divergent_branches;
 } Counters;
 void device_counters(Device *dev, Counters *out, bool reset);
+
+// Accesses of one instruction to one space.  Units are sectors of 32 bytes in global and local
+// memory, wavefronts in shared memory; `ideal` is the least that the same bytes could take.
+typedef struct SpaceCount { uint64_t requests, units, ideal, bytes; } SpaceCount;
+
+enum { COUNT_LOAD, COUNT_STORE, COUNT_ATOMIC, COUNT_FORMS };
+
+typedef struct InstCount {
+  uint64_t warps, threads; // executed; threads: those whose guard was true
+  uint64_t divergent;      // times that its lanes went different ways
+  SpaceCount global[COUNT_FORMS], shared[COUNT_FORMS], local[COUNT_FORMS];
+} InstCount;
+
+// An instruction of a kernel, or of a function it calls.
+typedef struct InstSite {
+  const PtxInst *in;
+  const PtxFunc *func;
+  int block;       // whose passes count it, -1: it has a guard and is counted when it runs
+  uint8_t flop;    // FlopKind
+  uint16_t flops;  // of a lane
+} InstSite;
+
+// Sectors of one buffer that a launch touched, in bytes, added up over launches.
+typedef struct BufferCount { char name[64]; uint64_t bytes, read, written, either; } BufferCount;
+
+// What a kernel's launches did since the counters were reset.  Lives as long as the Kernel.
+typedef struct KernelCounts {
+  const PtxModule *module;
+  const LineMap *map; // NULL for PTX of others
+  const PtxFunc *entry;
+  uint64_t launches;
+  Counters total;
+  const InstSite *site;
+  const InstCount *count; int n; // of site[i]
+  const BufferCount *buffer; int nbuffers;
+} KernelCounts;
+// False when nothing was counted: another device, counters off, no launch.
+bool kernel_counts(Kernel *k, KernelCounts *out);
 
 typedef struct SimOpts {
   int threads;          // host threads for CTAs; 0 = all cores
   const char *isa;      // NULL best, or "baseline" "avx2" "avx512"
   uint64_t seed;        // schedule; 0 = the fixed order
   uint64_t step_limit;  // warp instructions per launch, 0 = none
-  bool counters;
+  bool counters;        // count (the fixed order is taken then: counts depend on nothing else)
 } SimOpts;
 void device_sim_opts(Device *dev, const SimOpts *o); // no-op on cuda
 
@@ -124,6 +186,7 @@ typedef struct DeviceOps {
   Status (*graph_launch)(Device *, Graph *, Diag *);
   void (*graph_free)(Device *, Graph *);
   void (*counters)(Device *, Counters *, bool);
+  bool (*kernel_counts)(Kernel *, KernelCounts *); // NULL: the device counts nothing
   void (*sim_opts)(Device *, const SimOpts *);
 } DeviceOps;
 

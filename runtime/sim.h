@@ -5,6 +5,7 @@
 //   sim_pool.c     the host threads                  sim_assign.c   which reads need a check
 //   sim_cta.c      a CTA: warps take turns           sim_alu.c ...  what Ops do
 //   sim_warp.c     a warp: groups of lanes           sim_trap.c     what went wrong, as text
+//   sim_count.c    what instructions did, in numbers
 #ifndef PTXSMITH_SIM_H
 #define PTXSMITH_SIM_H
 
@@ -36,6 +37,8 @@ typedef struct Buffer {
   Memory mem;
   char name[64];
   bool is_const; // a .const variable
+  _Atomic uint64_t *touched[2]; // bit for each sector read, written; NULL until a launch counts
+  _Atomic bool dirty;           // some bit is set
   void *raw;     // what to free
 } Buffer;
 
@@ -71,8 +74,9 @@ struct Op {
   uint8_t width;          // bytes of a lane of d
   uint8_t space, vec, bytes; // memory: PtxSpace, elements, bytes of one
   uint8_t kind, type;     // depends on fn
-  uint8_t pipe;           // guarded: counted when run
+  bool counted;           // guarded: the Op that counts for its instruction
   uint16_t flops;         // of a lane
+  uint32_t site;          // of the instruction, in Program.sites
 };
 
 typedef struct Func {
@@ -91,9 +95,6 @@ typedef struct Func {
 typedef struct FrameConst { uint32_t at; uint8_t width; uint64_t value; const Func *func; } FrameConst;
 typedef struct FrameSreg { uint32_t at; uint8_t width, sreg, dim; const Func *func; } FrameSreg;
 
-// What one pass of a warp through a block costs, guarded instructions left out but for `insts`.
-typedef struct BlockCost { uint32_t insts, counted; uint32_t by_pipe[PTX_PIPE_COUNT]; uint64_t flops; } BlockCost;
-
 enum { SIM_MAX_LEVELS = 32 }; // calls of one function inside itself
 
 typedef struct Program {
@@ -105,7 +106,8 @@ typedef struct Program {
   Op *ops; int nops, cap;
   FrameConst *consts; int nconsts, consts_cap;
   FrameSreg *sregs; int nsregs, sregs_cap;
-  BlockCost *blocks; int nblocks, blocks_cap;
+  int nblocks;
+  InstSite *sites; int nsites, sites_cap;
   uint32_t *var_at;        // variable -> offset in its space (shared, local, call parameters)
   uint64_t *var_address;   // global and const: address
   uint32_t file_bytes, local_bytes, shared_bytes;
@@ -119,6 +121,11 @@ typedef struct SimKernel {
   Program *prog;
   struct SimKernel *next, *prev;
   DevPtr *vars; int nvars; // buffers of the module's variables
+  // Counted since the last reset, NULL before the first launch that counts.
+  InstCount *counts;
+  Counters total;
+  BufferCount *touched; int ntouched, touched_cap;
+  uint64_t launches;
 } SimKernel;
 
 // ---- a warp ---------------------------------------------------------------------------------------
@@ -212,7 +219,8 @@ typedef struct Cta {
   Memory shared;
   Barrier bar[SIM_BARRIERS];
   TrapInfo trap;
-  Counters count;      // memory and guarded instructions; the rest comes from `blocks`
+  InstCount *counts;   // of Program.sites; unguarded instructions come from `blocks`.  NULL: off
+  uint64_t barriers;   // completed
   BlockCount *blocks;
   uint64_t steps, told; // instructions run; of those the Grid knows
   int64_t turn;         // length of a warp's turn
@@ -228,7 +236,6 @@ typedef struct Grid {
   uint64_t nctas;
   Memory params;
   uint32_t dynamic_at; // aligned
-  bool counting;
   _Atomic uint64_t next;      // CTA to take
   _Atomic uint64_t first_bad; // lowest CTA that trapped
   _Atomic uint64_t steps;
@@ -236,7 +243,8 @@ typedef struct Grid {
   _Atomic bool no_memory;
   pthread_mutex_t lock;
   TrapInfo trap;              // of first_bad
-  Counters count;
+  InstCount *counts;          // NULL: off
+  uint64_t barriers;
 } Grid;
 
 // ---- the device -----------------------------------------------------------------------------------

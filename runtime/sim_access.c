@@ -3,7 +3,7 @@
 // Two fast paths carry nearly all of a kernel's traffic: 32 lanes side by side, and 32 lanes at one
 // address.  Else the 32 addresses are checked together against one buffer; only when that fails
 // are they taken one by one, to find the lane that is wrong.
-#include "sim_mem.h"
+#include "sim_count.h"
 
 enum { ADDR_REG64, ADDR_REG32, ADDR_UNIFORM, ADDR_FRAME }; // Op.kind
 
@@ -190,7 +190,7 @@ static const Op *check_each(Warp *w, const Op *op, const uint64_t a[32], AccessK
   return NULL;
 }
 
-// ---- counters -------------------------------------------------------------------------------------
+// ---- the warp together ----------------------------------------------------------------------------
 // True when lane i's address is a[0] + i * step.
 static bool is_run(const uint64_t a[32], uint64_t step) {
   uint64_t diff = 0, expect = a[0];
@@ -199,51 +199,6 @@ static bool is_run(const uint64_t a[32], uint64_t step) {
   return !diff;
 }
 
-// Sectors of 32 bytes that the lanes touch together.
-static uint64_t sectors(const Warp *w, const uint64_t a[32], uint64_t size) {
-  if (w->active == SIM_FULL && is_run(a, size))
-    return ((a[31] + size - 1) >> 5) - (a[0] >> 5) + 1;
-  uint64_t seen[64], high = 0;
-  int n = 0;
-  SIM_LANES(i, w->active) {
-    for (uint64_t s = a[i] >> 5; s <= (a[i] + size - 1) >> 5; s++) {
-      int k = n && s <= high ? n : 0; // beyond all of them: new without a look
-      while (k > 0 && seen[k - 1] != s)
-        k--;
-      if (k)
-        continue;
-      seen[n++] = s;
-      high = s > high || n == 1 ? s : high;
-    }
-  }
-  return (uint64_t)n;
-}
-
-static void count_access(Warp *w, const Op *op, const uint64_t a[32], AccessKind kind) {
-  Counters *c = &w->cta->count;
-  uint64_t size = (uint64_t)op->bytes * op->vec;
-  uint64_t bytes = size * (uint64_t)__builtin_popcount(w->active);
-  uint8_t space = op->space;
-  if (space == PTX_S_GENERIC) {
-    uint64_t window = a[sim_first(w->active)] & ~SIM_OFFSET_MASK;
-    space = window == SIM_WINDOW_SHARED ? PTX_S_SHARED
-            : window == SIM_WINDOW_LOCAL || window == SIM_WINDOW_PARAM ? PTX_S_LOCAL
-                                                                        : PTX_S_GLOBAL;
-  }
-  bool shared = space == PTX_S_SHARED || space == PTX_S_CLUSTER;
-  if (shared) {
-    c->shared_read_bytes += kind & ACCESS_READ ? bytes : 0;
-    c->shared_write_bytes += kind & ACCESS_WRITE ? bytes : 0;
-  } else if (space == PTX_S_GLOBAL) {
-    uint64_t n = sectors(w, a, size);
-    c->global_read_bytes += kind & ACCESS_READ ? bytes : 0;
-    c->global_write_bytes += kind & ACCESS_WRITE ? bytes : 0;
-    c->global_read_sectors += kind & ACCESS_READ ? n : 0;
-    c->global_write_sectors += kind & ACCESS_WRITE ? n : 0;
-  }
-}
-
-// ---- the warp together ----------------------------------------------------------------------------
 // Marks or checks the shadow of one piece; false: some byte was not written.
 static bool shadow_piece(const Memory *m, uint64_t offset, uint64_t bytes, AccessKind kind) {
   if (!m->shadow)
@@ -282,15 +237,7 @@ static bool scatter(const Warp *w, const uint64_t a[32], const Memory *m, uint64
   return true;
 }
 
-const Op *sim_access(Warp *w, const Op *op, AccessKind kind, Access *out) {
-  uint64_t a[32] __attribute__((aligned(64)));
-  sim_addresses(w, op, a);
-  return sim_access_at(w, op, a, kind, out);
-}
-
-const Op *sim_access_at(Warp *w, const Op *op, uint64_t a[32], AccessKind kind, Access *out) {
-  if (w->cta->grid->counting)
-    count_access(w, op, a, kind);
+static const Op *check_all(Warp *w, const Op *op, uint64_t a[32], AccessKind kind, Access *out) {
   uint64_t size = (uint64_t)op->bytes * op->vec;
   uint32_t first = (uint32_t)sim_first(w->active);
   if (w->active != SIM_FULL)
@@ -318,4 +265,17 @@ const Op *sim_access_at(Warp *w, const Op *op, uint64_t a[32], AccessKind kind, 
   if (scatter(w, a, &m, size, kind, out))
     return NULL;
   return check_each(w, op, a, kind, out);
+}
+
+const Op *sim_access_at(Warp *w, const Op *op, uint64_t a[32], AccessKind kind, Access *out) {
+  const Op *stop = check_all(w, op, a, kind, out);
+  if (!stop && sim_counts(w) && op->in->space != PTX_S_PARAM)
+    sim_count_access(w, op, op->space, a, w->active, (uint32_t)op->bytes * op->vec, kind);
+  return stop;
+}
+
+const Op *sim_access(Warp *w, const Op *op, AccessKind kind, Access *out) {
+  uint64_t a[32] __attribute__((aligned(64)));
+  sim_addresses(w, op, a);
+  return sim_access_at(w, op, a, kind, out);
 }

@@ -31,19 +31,10 @@ void sim_merge(uint8_t *to, const uint8_t *from, int width, uint32_t lanes) {
 }
 
 // ---- guards and blocks ----------------------------------------------------------------------------
-static void count_inst(Warp *w, const Op *op, uint32_t lanes) {
-  Counters *c = &w->cta->count;
-  uint64_t n = (uint64_t)__builtin_popcount(lanes);
-  c->warp_insts++;
-  c->thread_insts += n;
-  c->by_pipe[op->pipe - 1] += n;
-  c->flops += n * op->flops;
-}
-
 const Op *sim_op_guarded(Warp *w, const Op *op) {
   uint32_t all = w->active, on = all & (*sim_mask(w, op->guard) ^ op->mask_xor);
-  if (op->pipe)
-    count_inst(w, op, on);
+  if (op->counted)
+    sim_count_guarded(w, op, on);
   if (!on)
     return op + 1;
   w->active = on;
@@ -55,12 +46,12 @@ const Op *sim_op_guarded(Warp *w, const Op *op) {
 // Lanes whose guard is false go past the instruction.
 const Op *sim_op_skip(Warp *w, const Op *op) {
   uint32_t on = w->active & (*sim_mask(w, op->guard) ^ op->mask_xor);
-  count_inst(w, op, on);
+  sim_count_guarded(w, op, on);
   if (on == w->active)
     return op + 1;
   if (!on)
     return op + op->target;
-  return sim_diverge(w, on, op + 1, op + op->target);
+  return sim_diverge(w, op, on, op + 1, op + op->target);
 }
 
 const Op *sim_op_block(Warp *w, const Op *op) {

@@ -58,7 +58,9 @@ Cta *sim_cta_new(Grid *g) {
   c->warps = calloc((size_t)c->nwarps, sizeof *c->warps);
   c->blocks = calloc((size_t)p->nblocks + 1, sizeof *c->blocks);
   c->frames = calloc((size_t)c->nwarps * SIM_MAX_FRAMES, sizeof *c->frames);
-  if (!c->memory || !c->warps || !c->blocks || !c->frames) {
+  if (g->counts)
+    c->counts = calloc((size_t)p->nsites + 1, sizeof *c->counts);
+  if (!c->memory || !c->warps || !c->blocks || !c->frames || (g->counts && !c->counts)) {
     sim_cta_free(c);
     return NULL;
   }
@@ -79,7 +81,7 @@ Cta *sim_cta_new(Grid *g) {
 void sim_cta_free(Cta *c) {
   if (!c)
     return;
-  free(c->memory), free(c->warps), free(c->blocks), free(c->frames);
+  free(c->memory), free(c->warps), free(c->blocks), free(c->frames), free(c->counts);
   free(c);
 }
 
@@ -177,23 +179,3 @@ bool sim_cta_run(Cta *c, uint64_t index) {
     sim_trap_deadlock(c);
   return !c->trap.set;
 }
-
-void sim_cta_counters(const Cta *c, Counters *sum) {
-  const Program *p = c->grid->prog;
-  Counters n = c->count;
-  for (int b = 0; b < p->nblocks; b++) {
-    const BlockCost *cost = &p->blocks[b];
-    const BlockCount *count = &c->blocks[b];
-    n.warp_insts += count->warps * cost->counted;
-    n.thread_insts += count->threads * cost->counted;
-    n.flops += count->threads * cost->flops;
-    for (int k = 0; k < PTX_PIPE_COUNT; k++)
-      n.by_pipe[k] += count->threads * cost->by_pipe[k];
-  }
-  n.xu_ops = n.by_pipe[PTX_PIPE_XU];
-  uint64_t *to = (uint64_t *)sum;
-  const uint64_t *from = (const uint64_t *)&n;
-  for (size_t i = 0; i < sizeof n / sizeof *to; i++) // every member is a uint64_t
-    to[i] += from[i];
-}
-_Static_assert(sizeof(Counters) % sizeof(uint64_t) == 0, "Counters holds uint64_t only");

@@ -10,12 +10,7 @@ const Op *sim_op_jump(Warp *w, const Op *op) {
 
 const Op *sim_op_bra(Warp *w, const Op *op) {
   uint32_t on = w->active & (*sim_mask(w, op->guard) ^ op->mask_xor);
-  if (op->pipe) {
-    Counters *c = &w->cta->count;
-    c->warp_insts++;
-    c->thread_insts += (uint64_t)__builtin_popcount(on);
-    c->by_pipe[op->pipe - 1] += (uint64_t)__builtin_popcount(on);
-  }
+  sim_count_guarded(w, op, on);
   if (on == w->active)
     return op + (int32_t)op->target;
   if (!on)
@@ -23,7 +18,7 @@ const Op *sim_op_bra(Warp *w, const Op *op) {
   if (op->kind)
     return sim_trap_at(w, op, (uint32_t)sim_first(w->active & ~on),
                        "bra.uni diverges: lanes %08x of %08x jump", on, w->active);
-  return sim_diverge(w, on, op + (int32_t)op->target, op + 1);
+  return sim_diverge(w, op, on, op + (int32_t)op->target, op + 1);
 }
 
 bool sim_bra(Decoder *x, const PtxInst *in) {
@@ -31,7 +26,6 @@ bool sim_bra(Decoder *x, const PtxInst *in) {
   Op *op = sim_emit(x, x->guard ? sim_op_bra : sim_op_jump);
   op->guard = x->guard;
   op->mask_xor = x->guard_negate ? ~0u : 0;
-  op->pipe = x->guard ? PTX_PIPE_CTRL + 1 : 0;
   op->kind = ptx_inst_has(in, "uni");
   int target = in->opnds[0].target;
   op->target = (uint32_t)(target < x->ptx->ninsts ? x->flow->block_of[target] : x->flow->nblocks);
@@ -49,7 +43,7 @@ const Op *sim_op_brx(Warp *w, const Op *op) {
   uint32_t same = 0;
   SIM_LANES(i, w->active) same |= (uint32_t)(index[i] == index[first]) << i;
   const Op *to = op + (int32_t)op->more->list[index[first]];
-  return same == w->active ? to : sim_diverge(w, same, to, op);
+  return same == w->active ? to : sim_diverge(w, op, same, to, op);
 }
 
 bool sim_brx(Decoder *x, const PtxInst *in) {

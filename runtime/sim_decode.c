@@ -70,7 +70,7 @@ uint32_t sim_const(Decoder *x, int width, uint64_t value) {
 static Op *new_op(Decoder *x, OpFn fn) {
   Program *p = x->prog;
   Op *op = arena_push(p->arena, p->ops, p->nops, p->cap);
-  *op = (Op){.fn = fn, .in = x->in, .func = x->func};
+  *op = (Op){.fn = fn, .in = x->in, .func = x->func, .site = x->site};
   return op;
 }
 
@@ -85,17 +85,12 @@ Op *sim_emit(Decoder *x, OpFn fn) {
   return op;
 }
 
-static void count_guarded(Decoder *x, Op *op) {
-  op->pipe = (uint8_t)(ptx_inst_form(x->in)->pipe + 1);
-}
-
 void sim_split_guard(Decoder *x) {
   if (!x->guard || x->split_guard)
     return;
   Op *op = new_op(x, sim_op_skip);
   op->guard = x->guard;
   op->mask_xor = x->guard_negate ? ~0u : 0;
-  count_guarded(x, op);
   x->split_guard = true; // sim_decode_inst points it past the instruction
 }
 
@@ -280,23 +275,69 @@ static void copy_guard(Decoder *x, const PtxInst *in) {
   x->guard = temp;
 }
 
+// ---- sites ----------------------------------------------------------------------------------------
+static FlopKind tensor_kind(const PtxInst *in) {
+  for (int i = 1; i < 3; i++)
+    switch (in->type[i]) {
+    case PTX_T_F16: return FLOP_TENSOR_F16;
+    case PTX_T_BF16: return FLOP_TENSOR_BF16;
+    case PTX_T_TF32: return FLOP_TENSOR_TF32;
+    case PTX_T_E4M3:
+    case PTX_T_E5M2: return FLOP_TENSOR_F8;
+    case PTX_T_F64: return FLOP_TENSOR_F64;
+    default: break;
+    }
+  // The table leaves A and B unsaid where they can only be one type (wmma of f16).
+  bool floating = ptx_type_class((PtxType)in->type[0]) == 'F';
+  return floating ? FLOP_TENSOR_F16 : FLOP_TENSOR_INT;
+}
+
+static FlopKind flop_kind(const PtxInst *in) {
+  if (ptx_inst_form(in)->pipe == PTX_PIPE_TENSOR)
+    return tensor_kind(in);
+  switch (in->type[0]) {
+  case PTX_T_F16:
+  case PTX_T_F16X2: return FLOP_F16;
+  case PTX_T_BF16:
+  case PTX_T_BF16X2: return FLOP_BF16;
+  case PTX_T_F64: return FLOP_F64;
+  default: return FLOP_F32;
+  }
+}
+
+static void begin_site(Decoder *x, const PtxInst *in) {
+  Program *p = x->prog;
+  x->site = (uint32_t)p->nsites;
+  InstSite site = {in, x->ptx, in->guard >= 0 ? -1 : p->nblocks - 1, FLOP_KIND_COUNT, 0};
+  *arena_push(p->arena, p->sites, p->nsites, p->sites_cap) = site;
+}
+
+// The last Op is the one that does the arithmetic.
+static void end_site(Decoder *x, const PtxInst *in) {
+  InstSite *site = &x->prog->sites[x->site];
+  site->flops = x->prog->ops[x->prog->nops - 1].flops;
+  site->flop = (uint8_t)(site->flops ? flop_kind(in) : FLOP_KIND_COUNT);
+}
+
 static bool decode_inst(Decoder *x, const PtxInst *in) {
   x->in = in;
   x->split_guard = false;
   x->guard = in->guard >= 0 ? x->func->reg[in->guard] : 0;
   x->guard_negate = in->guard_negate;
+  begin_site(x, in);
   copy_guard(x, in);
   emit_checks(x, in);
   int first = x->prog->nops;
   if (!decoders[in->form](x, in))
     return false;
   Program *p = x->prog;
+  end_site(x, in);
   if (x->split_guard) {
     for (int i = first; i < p->nops; i++)
       if (p->ops[i].fn == sim_op_skip)
         p->ops[i].target = (uint32_t)(p->nops - i);
   } else if (x->guard && p->nops > first && p->ops[p->nops - 1].fn == sim_op_guarded) {
-    count_guarded(x, &p->ops[p->nops - 1]);
+    p->ops[p->nops - 1].counted = true;
   }
   return true;
 }
@@ -349,20 +390,10 @@ static int layout(Arena *a, const PtxFlow *flow, int *order) {
 
 static void emit_block(Decoder *x, const PtxBlock *b) {
   Program *p = x->prog;
-  BlockCost cost = {0};
-  for (int i = b->first; i < b->end; i++) {
-    const PtxInst *in = &x->ptx->insts[i];
-    cost.insts++;
-    if (in->guard >= 0)
-      continue; // counted when it runs
-    cost.counted++;
-    cost.by_pipe[ptx_inst_form(in)->pipe]++;
-  }
   x->in = NULL;
   Op *op = new_op(x, sim_op_block);
-  op->target = (uint32_t)p->nblocks;
-  op->imm = cost.insts;
-  *arena_push(p->arena, p->blocks, p->nblocks, p->blocks_cap) = cost;
+  op->target = (uint32_t)p->nblocks++;
+  op->imm = (uint64_t)(b->end - b->first);
 }
 
 // Where control goes that falls out of block `b`: -1 when it can't.
@@ -426,11 +457,8 @@ Status sim_decode_func(SimDevice *dev, Program *p, int index, Diag *d) {
     const PtxBlock *b = &x.flow->blocks[order[k]];
     x.block_op[order[k]] = p->nops;
     emit_block(&x, b);
-    uint32_t block = (uint32_t)p->nblocks - 1;
-    for (int i = b->first; i < b->end; i++) {
-      if (decode_inst(&x, &f->ptx->insts[i]) && f->ptx->insts[i].guard < 0)
-        p->blocks[block].flops += p->ops[p->nops - 1].flops;
-    }
+    for (int i = b->first; i < b->end; i++)
+      decode_inst(&x, &f->ptx->insts[i]);
     int to = falls_to(&x, order[k]);
     x.in = NULL;
     if (to >= 0 && (k + 1 == n ? to < nblocks : to != order[k + 1]))

@@ -13,6 +13,7 @@ typedef struct Decoder {
   const PtxFunc *ptx;
   const PtxFlow *flow;
   const PtxInst *in;
+  uint32_t site;      // of `in`
   uint32_t top;       // bytes of the frame used so far
   uint32_t preds_at, preds_left; // masks are 4 bytes each, carved from 64-byte pieces
   uint32_t carry;     // mask of CC.CF, 0: not made yet

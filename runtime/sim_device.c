@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim.h"
+#include "sim_count.h"
 
 // ---- buffers --------------------------------------------------------------------------------------
 static uint32_t free_id(SimDevice *dev) {
@@ -56,6 +56,7 @@ void sim_free(SimDevice *dev, DevPtr p) {
   assert(b && b->mem.base == p && "freed a pointer that device_alloc did not give");
   dev->buffers[p >> SIM_ID_SHIFT] = NULL;
   dev->used -= b->mem.bytes;
+  free((void *)b->touched[0]), free((void *)b->touched[1]);
   free(b->raw), free(b->mem.shadow), free(b);
 }
 
@@ -224,12 +225,14 @@ static void op_counters(Device *dev, Counters *out, bool reset) {
   SimDevice *sim = sim_of(dev);
   *out = sim->count;
   if (reset)
-    memset(&sim->count, 0, sizeof sim->count);
+    sim_count_reset(sim);
 }
 
 static void op_sim_opts(Device *dev, const SimOpts *o) {
   SimDevice *sim = sim_of(dev);
   sim->opts = *o;
+  if (o->counters)
+    sim->opts.seed = 0; // divergent warps meet elsewhere under another schedule
   const LaneIsa *isa = o->isa ? lane_isa(o->isa) : NULL;
   sim->isa = isa ? isa : lane_isa(NULL);
   sim->opts.isa = sim->isa->name;
@@ -269,6 +272,7 @@ static const DeviceOps sim_ops = {
     .graph_launch = op_graph_launch,
     .graph_free = op_graph_free,
     .counters = op_counters,
+    .kernel_counts = sim_kernel_counts,
     .sim_opts = op_sim_opts,
 };
 

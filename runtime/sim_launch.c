@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "sim_ops.h"
+#include "sim_count.h"
 #include "sim_run.h"
 
 // ---- what a launch may be -------------------------------------------------------------------------
@@ -73,9 +73,10 @@ static void work(void *arg, int worker) {
     if (!sim_cta_run(c, i) && c->trap.set)
       keep_trap(g, c);
   }
-  if (g->counting) {
+  if (g->counts) {
     pthread_mutex_lock(&g->lock);
-    sim_cta_counters(c, &g->count);
+    sim_count_cta(c, g->counts);
+    g->barriers += c->barriers;
     pthread_mutex_unlock(&g->lock);
   }
   sim_cta_free(c);
@@ -87,13 +88,6 @@ static int thread_count(const SimDevice *dev, uint64_t nctas) {
   return n < 1 ? 1 : (uint64_t)n > nctas ? (int)nctas : (int)n;
 }
 
-static void add_counters(Counters *to, const Counters *from) {
-  uint64_t *t = (uint64_t *)to;
-  const uint64_t *f = (const uint64_t *)from;
-  for (size_t i = 0; i < sizeof *to / sizeof *t; i++)
-    t[i] += f[i];
-}
-
 Status sim_launch(SimDevice *dev, const Launch *l, Diag *d) {
   SimKernel *k = (SimKernel *)l->kernel;
   Status st = check_shape(l, d);
@@ -103,13 +97,22 @@ Status sim_launch(SimDevice *dev, const Launch *l, Diag *d) {
     return st;
   const Program *p = k->prog;
   Grid g = {.dev = dev, .kernel = k, .prog = p, .launch = *l, .dynamic_at = p->dynamic_at,
-            .counting = dev->opts.counters, .first_bad = UINT64_MAX};
+            .first_bad = UINT64_MAX};
+  if (dev->opts.counters) {
+    g.counts = calloc((size_t)p->nsites + 1, sizeof *g.counts);
+    if (!g.counts || !sim_count_begin(dev)) {
+      free(g.counts);
+      return diag_fail(d, ST_DEVICE, "sim: out of host memory for counters");
+    }
+  }
   g.nctas = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
   g.params = (Memory){0, l->arg_bytes, (uint8_t *)(uintptr_t)l->args, NULL};
   pthread_mutex_init(&g.lock, NULL);
   sim_pool_run(dev->pool, thread_count(dev, g.nctas), work, &g);
   pthread_mutex_destroy(&g.lock);
-  add_counters(&dev->count, &g.count);
+  if (g.counts)
+    sim_count_end(dev, k, g.counts, g.barriers);
+  free(g.counts);
   if (atomic_load(&g.no_memory))
     return diag_fail(d, ST_DEVICE, "sim: out of host memory for a block's registers");
   if (atomic_load(&g.stopped))

@@ -178,6 +178,5 @@ bool sim_imma(Decoder *x, const PtxInst *in) {
   op->kind = in->type[1] == PTX_T_S8;
   op->type = in->type[2] == PTX_T_S8;
   op->vec = ptx_inst_has(in, "satfinite");
-  op->flops = 0;
   return true;
 }

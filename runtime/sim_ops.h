@@ -55,6 +55,15 @@ static inline int sim_first(uint32_t lanes) { return __builtin_ctz(lanes); }
   for (uint32_t left_ = (lanes), i; left_ && (i = (uint32_t)__builtin_ctz(left_), 1);              \
        left_ &= left_ - 1)
 
+// Instructions with a guard are counted when they run, with the lanes that the guard lets through.
+static inline void sim_count_guarded(Warp *w, const Op *op, uint32_t lanes) {
+  InstCount *n = w->cta->counts ? &w->cta->counts[op->site] : NULL;
+  if (!n)
+    return;
+  n->warps++;
+  n->threads += (uint64_t)__builtin_popcount(lanes);
+}
+
 // ---- groups of lanes ------------------------------------------------------------------------------
 // Stops the running group: the scheduler looks at `event`.
 static inline const Op *sim_leave(Warp *w, WarpEvent event, const Op *pc) {
@@ -67,8 +76,8 @@ static inline const Op *sim_leave(Warp *w, WarpEvent event, const Op *pc) {
 
 // Lanes of the running group go on at `pc` as a group of their own.
 Group *sim_split(Warp *w, uint32_t lanes, const Op *pc);
-// Sends `lanes` to `target` and the other active ones to `other`.
-const Op *sim_diverge(Warp *w, uint32_t lanes, const Op *target, const Op *other);
+// Sends `lanes` to `target` and the other active ones to `other`; `op` is what parts them.
+const Op *sim_diverge(Warp *w, const Op *op, uint32_t lanes, const Op *target, const Op *other);
 // The group waits until `need` lanes of its warp are at this instruction too.
 const Op *sim_wait_lanes(Warp *w, const Op *op, uint32_t need);
 void sim_enter(Warp *w, const Group *g); // registers and lanes of a group become current

@@ -7,7 +7,6 @@
 Cta *sim_cta_new(Grid *g);            // NULL: out of host memory
 void sim_cta_free(Cta *c);
 bool sim_cta_run(Cta *c, uint64_t index); // false: it trapped (c->trap), or was told to stop
-void sim_cta_counters(const Cta *c, Counters *sum);
 
 void sim_sregs_fixed(Cta *c); // the same for every CTA of the grid
 void sim_sregs_block(Cta *c); // %ctaid and what follows from it

@@ -138,7 +138,7 @@ static const Op *op_bar(Warp *w, const Op *op) {
   Barrier *b = &c->bar[id];
   if (!b->open) {
     *b = (Barrier){.open = true, .count = count, .kind = op->kind, .op = op};
-    c->count.barriers++;
+    c->barriers++;
   }
   b->arrived[w->index] |= w->active;
   if (op->kind >= BAR_POPC)

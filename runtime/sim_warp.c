@@ -89,8 +89,9 @@ Group *sim_split(Warp *w, uint32_t lanes, const Op *pc) {
   return n;
 }
 
-const Op *sim_diverge(Warp *w, uint32_t lanes, const Op *target, const Op *other) {
-  w->cta->count.divergent_branches++;
+const Op *sim_diverge(Warp *w, const Op *op, uint32_t lanes, const Op *target, const Op *other) {
+  if (w->cta->counts)
+    w->cta->counts[op->site].divergent++;
   sim_split(w, lanes, target);
   return sim_leave(w, EV_SPLIT, other);
 }

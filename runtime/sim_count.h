@@ -1,0 +1,32 @@
+// Counting what instructions do, for the files that execute them.  docs/counters.md defines each
+// counter.  Nothing here is reached unless the launch counts (sim_counts).
+#ifndef PTXSMITH_SIM_COUNT_H
+#define PTXSMITH_SIM_COUNT_H
+
+#include "sim_mem.h"
+
+static inline bool sim_counts(const Warp *w) { return w->cta->counts != NULL; }
+
+// An access of `size` bytes at a[lane] for every lane of `lanes`, all inside their memory.  `space`
+// may be PTX_S_GENERIC; each window's lanes are then a request of their own.
+void sim_count_access(Warp *w, const Op *op, uint8_t space, const uint64_t a[32], uint32_t lanes,
+                      uint32_t size, AccessKind kind);
+
+// Copies that no lane's address describes (bulk and tensor copies, wgmma's operands): `bytes` side by
+// side at `address`.  They go to the instruction `op` of the CTA that issued it.
+void sim_count_global_span(Cta *c, const Op *op, uint64_t address, uint64_t bytes, AccessKind kind);
+void sim_count_shared_span(Cta *c, const Op *op, uint64_t bytes, AccessKind kind);
+
+// Wavefronts that shared memory takes for one request; *ideal: those it takes without conflicts.
+uint32_t sim_wavefronts(const uint64_t a[32], uint32_t lanes, uint32_t size, bool atomic,
+                        uint32_t *ideal);
+
+// ---- for the launch -------------------------------------------------------------------------------
+bool sim_count_begin(SimDevice *dev);         // bitmaps of all buffers; false: out of memory
+void sim_count_cta(const Cta *c, InstCount *sum); // a worker's counts added to the launch's
+// The launch's counts become the kernel's and the device's.
+void sim_count_end(SimDevice *dev, SimKernel *k, const InstCount *sum, uint64_t barriers);
+bool sim_kernel_counts(Kernel *k, KernelCounts *out);
+void sim_count_reset(SimDevice *dev);
+
+#endif
