@@ -77,7 +77,8 @@ typedef struct MatrixIsa {
   // K elements of type t from 2 * K * bytes / 16 registers of words (A), or half as many (B).
   void (*load_a)(MatrixA *a, MatrixType t, int k, const uint32_t *const *words);
   void (*load_b)(MatrixB *b, MatrixType t, int k, const uint32_t *const *words);
-  // d = a b + c for one tile; d may be c.  half: c and d hold values of f16.
+  // d = a b + c for one tile; d may be c.  half: c and d hold values of f16.  K: 4, 8, 16 or 32 as
+  // the rule's instructions have it.
   void (*multiply)(const MatrixRule *rule, int k, const MatrixA *a, const MatrixB *b,
                    const float *const c[4], float *const d[4]);
   // f16 accumulators: two registers of pairs (columns 2q, 2q + 1) to four of floats and back.
@@ -95,8 +96,11 @@ extern const MatrixIsa matrix_isa_avx2, matrix_isa_avx512;
 float matrix_exact(const MatrixRule *rule, int k, const float *a, const float *a_power,
                    const float *b, const float *b_power, int step, float c);
 
-// Rows of memory as words: 16 (A) or 8 (B) rows of `bytes` = 16 or 32 bytes, `pitch` apart.
-void matrix_words(uint32_t (*words)[32], const void *rows, size_t pitch, int nrows, int bytes);
+// Memory as words.  K along the lines (K-major): 16 (A) or 8 (B) lines of `bytes` = 16 or 32 bytes,
+// `pitch` bytes apart.  K across the lines (MN-major, 16-bit types only): k lines of n = 16 or 8
+// elements.
+void matrix_words(uint32_t (*words)[32], const void *lines, size_t pitch, int nlines, int bytes);
+void matrix_words_across(uint32_t (*words)[32], const void *lines, size_t pitch, int n, int k);
 
 #define MATRIX_NAN 0x7fffffffu // what any invalid operation gives; f16: 0x7fff
 

@@ -50,7 +50,7 @@ INLINE uint32_t widen(MatrixType t, uint32_t u) {
   case MATRIX_E5M2: return widen_small(u, 8, 21, 112, 0x7c, true);
   case MATRIX_E4M3: return widen_small(u, 8, 20, 120, 0x7f, false);
   case MATRIX_BF16: return u << 16;
-  default: return (u & 0x7fffffff) > EXPONENT ? MATRIX_NAN : u & ~0x1fffu; // tf32
+  default: return (u & ~0x1fffu) | (uint32_t)((u & 0x7fffffff) > EXPONENT) << 22; // tf32, NaN kept
   }
 }
 
@@ -171,6 +171,14 @@ INLINE VI splat(uint32_t u) { return (VI){0} + (int32_t)u; }
 INLINE VF larger(VF a, VF b) {
 #if defined(__AVX__)
   return (VF)_mm256_max_ps((__m256)a, (__m256)b);
+#elif defined(__SSE2__)
+  __m128 x[2], y[2];
+  memcpy(x, &a, sizeof x);
+  memcpy(y, &b, sizeof y);
+  x[0] = _mm_max_ps(x[0], y[0]);
+  x[1] = _mm_max_ps(x[1], y[1]);
+  memcpy(&a, x, sizeof a);
+  return a;
 #else
   VI gt = a > b;
   return (VF)(((VI)a & gt) | ((VI)b & ~gt));

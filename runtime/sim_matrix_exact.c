@@ -132,11 +132,24 @@ float matrix_exact(const MatrixRule *rule, int k, const float *a, const float *a
   return finish(rule, fraction_of(sum), exponent(sum) - 23);
 }
 
-void matrix_words(uint32_t (*words)[32], const void *rows, size_t pitch, int nrows, int bytes) {
-  const uint8_t *p = rows;
-  int blocks = nrows / 8;
-  for (int row = 0; row < nrows; row++)
+void matrix_words(uint32_t (*words)[32], const void *lines, size_t pitch, int nlines, int bytes) {
+  const uint8_t *p = lines;
+  int blocks = nlines / 8;
+  for (int row = 0; row < nlines; row++)
     for (int part = 0; part < bytes / 16; part++)
       memcpy(&words[part * blocks + (row >> 3)][4 * (row & 7)], p + (size_t)row * pitch + 16 * part,
              16);
+}
+
+void matrix_words_across(uint32_t (*words)[32], const void *lines, size_t pitch, int n, int k) {
+  const uint8_t *p = lines;
+  int blocks = n / 8;
+  for (int i = 0; i < k; i += 2)
+    for (int row = 0; row < n; row++) {
+      uint16_t low, high; // elements i and i + 1 of one row of A, or column of B
+      memcpy(&low, p + (size_t)i * pitch + 2 * row, 2);
+      memcpy(&high, p + (size_t)(i + 1) * pitch + 2 * row, 2);
+      uint32_t *word = &words[(i >> 3) * blocks + (row >> 3)][4 * (row & 7) + (i & 7) / 2];
+      *word = low | (uint32_t)high << 16;
+    }
 }

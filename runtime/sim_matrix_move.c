@@ -8,6 +8,17 @@
 
 enum { MAX_TILES = 4 };
 
+// An address without a space must be one of shared memory.
+static const Op *check_shared(Warp *w, const Op *op) {
+  uint64_t a[32];
+  sim_addresses(w, op, a);
+  SIM_LANES(i, w->active)
+    if ((a[i] & ~SIM_OFFSET_MASK) != SIM_WINDOW_SHARED)
+      return sim_trap_at(w, op, i, "0x%llx is no address of shared memory",
+                         (unsigned long long)a[i]);
+  return NULL;
+}
+
 // The lanes that have an address are active for the access; other lanes' addresses don't matter.
 static const Op *rows_access(Warp *w, const Op *op, AccessKind kind, Access *rows) {
   const Op *stop = sim_together(w, op);
@@ -15,7 +26,9 @@ static const Op *rows_access(Warp *w, const Op *op, AccessKind kind, Access *row
     return stop;
   int n = op->more->nlist;
   w->active = n == MAX_TILES ? SIM_FULL : (1u << 8 * n) - 1;
-  stop = sim_access(w, op, kind, rows);
+  stop = op->space == PTX_S_GENERIC ? check_shared(w, op) : NULL;
+  if (!stop)
+    stop = sim_access(w, op, kind, rows);
   w->active = SIM_FULL;
   return stop;
 }

@@ -306,6 +306,9 @@ static void test_traps(void **state) {
       {"out of bounds: writes 16 bytes at offset 512 of shared memory (512 bytes): stmatrix.sync",
        ZEROS SHARED "add.u32 %r2, %r2, 16; "
        "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r2], {%r1, %r1, %r1, %r1};", 32},
+      {"0x10 is no address of shared memory: ldmatrix.sync.aligned.m8n8.x1.b16 {%r4}, [%rd2]; in "
+       "block (0,0,0) thread (0,0,0)",
+       "mov.u64 %rd2, 16; ldmatrix.sync.aligned.m8n8.x1.b16 {%r4}, [%rd2];", 32},
       {"address or stride differs from that of lane 0: wmma.load.c.sync",
        ZEROS SHARED ROWS "wmma.load.c.sync.aligned.row.m16n16k16.shared.f16 {%r4, %r5, %r6, %r7}, "
        "[s], %r0;", 32},
@@ -319,6 +322,9 @@ static void test_traps(void **state) {
   }
   // The last of 8 rows ends with the memory; lanes 8 to 31 point behind it.
   kit_run(k, kit_body(k, 0, ZEROS SHARED ROWS LDMATRIX "[%r2+384];"), 1, 32, NULL, 0);
+  kit_run(k, kit_body(k, 0, ZEROS SHARED ROWS "cvt.u64.u32 %rd2, %r2; cvta.shared.u64 %rd2, %rd2; "
+                            "ldmatrix.sync.aligned.m8n8.x1.b16 {%r4}, [%rd2];"),
+          1, 32, NULL, 0);
 }
 
 // Lanes that come apart in front of a matrix instruction meet at it; the guarded one runs for all.
