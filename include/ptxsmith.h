@@ -98,6 +98,13 @@ PSM_API psm_status psm_device_open(psm_session *s, const char *spec, psm_device 
 PSM_API psm_status psm_device_adopt(psm_session *s, void *cu_context, void *cu_stream,
                                     psm_device **out);
 
+/* What is queued from now on goes to another CUstream of the adopted context (NULL: the default
+ * stream): launches, and psm_write, psm_read, psm_zero and psm_sync.  It only stores the handle, so
+ * an engine may call it before every psm_launch.  Order between streams is the caller's (events), as
+ * is keeping two launches that share a workspace or an output apart.  PSM_INPUT on a device that
+ * was not adopted. */
+PSM_API psm_status psm_device_set_stream(psm_device *dev, void *cu_stream);
+
 /* Frees every buffer made by psm_alloc on it. */
 PSM_API void psm_device_close(psm_device *dev);
 PSM_API const char *psm_device_id(const psm_device *dev);   /* "sim", "cuda:0" */

@@ -24,6 +24,10 @@ psm_status psm_device_adopt(psm_session *s, void *cu_context, void *cu_stream, p
   return wrap(s, st, dev, out);
 }
 
+psm_status psm_device_set_stream(psm_device *dev, void *cu_stream) {
+  return api_status(device_set_stream(dev->device, cu_stream, api_begin(dev->owner)));
+}
+
 void psm_device_close(psm_device *dev) {
   if (!dev) return;
   device_close(dev->device);

@@ -42,7 +42,7 @@ enum { // the same as bits, for the table of options
 #undef X
   IN_RUN = IN_VERIFY | IN_BENCH | IN_SWEEP | IN_CAMPAIGN | IN_WORKER,
   IN_DEVICE = IN_RUN | IN_PLAN | IN_INFO,
-  IN_EXPAND = IN_GEN | IN_DUMP | IN_VERIFY | IN_BENCH,
+  IN_BUILD = IN_GEN | IN_DUMP | IN_RUN,
   IN_ALL = (1 << CLI_VERB_COUNT) - 1,
   IN_UNITS = IN_CHECK | IN_SWEEP | IN_CAMPAIGN | IN_WORKER, // ask interrupt_pending() in between
   IN_REPORT = IN_ALL & ~(IN_GEN | IN_HELP),
@@ -61,8 +61,8 @@ enum { // the same as bits, for the table of options
   X(K, "k", 0, TEXT, "FILE.npy", IN_VERIFY | IN_BENCH, "keys [batch, seqlen_k, heads_kv, d]")      \
   X(V, "v", 0, TEXT, "FILE.npy", IN_VERIFY | IN_BENCH, "values, shaped like the keys")             \
   X(SAVE, "save", 0, TEXT, "DIR", IN_VERIFY | IN_BENCH, "write o.npy and lse.npy there")           \
-  X(HOOK, "hook", 0, TEXT, "FILE.inc", IN_EXPAND, "a score or mask rule of your own")              \
-  X(TARGET, "target", 't', TEXT, "sm_NN[a]", IN_EXPAND, "raise the target of the PTX")             \
+  X(HOOK, "hook", 0, TEXT, "FILE.inc", IN_BUILD, "a score or mask rule of your own")              \
+  X(TARGET, "target", 't', TEXT, "sm_NN[a]", IN_BUILD, "raise the target of the PTX")             \
   X(LOC, "loc", 0, FLAG, "", IN_GEN | IN_DUMP, "write .file and .loc, for profilers")              \
   X(OUTPUT, "output", 'o', TEXT, "FILE", IN_GEN, "write there; nothing is left when it fails")     \
   X(ANNOTATE, "annotate", 0, FLAG, "", IN_DUMP, "show the template line of each PTX line")         \

@@ -8,7 +8,7 @@
 
 #include "cli.h"
 #include "json.h"
-#include "plan.h"
+#include "planner.h"
 
 typedef struct Cmd {
   Arena *arena;
@@ -27,6 +27,9 @@ Status cmd_session(Cmd *c, Session **out); // with --templates
 Status cmd_device(Cmd *c, Device **out);   // --device, --threads, --isa, --seed
 Status cmd_problem(Cmd *c, Problem **out); // --problem: a name or values
 Status cmd_problem_of(Cmd *c, const char *spec, Problem **out);
+// What the planner's tables say of it on the open device: the user's own rows of out/planner.txt
+// first, so that they win.
+Status cmd_choose(Cmd *c, const PlannerAsk *ask, const Problem *p, PlannerChoice *out);
 Status cmd_build_opts(Cmd *c, VariantOpts *out); // --target, --hook, --loc
 
 #endif

@@ -110,6 +110,16 @@ static Status open_problem(Cmd *c, Subject *s) {
   return st ? st : read_real(c, s);
 }
 
+// Parameters that were not given come from the planner's row for this device and shape.
+static Status choose(Cmd *c, Subject *s) {
+  const PlannerAsk ask = {.template_name = s->template_name, .given = &c->cli->params};
+  Status st = cmd_choose(c, &ask, s->problem, &s->choice);
+  if (st) return st;
+  s->params = &s->choice.params;
+  s->problem = s->choice.problem;
+  return ST_OK;
+}
+
 Status subject_open(Cmd *c, Subject *out) {
   *out = (Subject){.template_name = c->cli->operand[0]};
   const TemplateInfo *info;
@@ -119,6 +129,7 @@ Status subject_open(Cmd *c, Subject *out) {
   if (!st) st = open_problem(c, out);
   if (!st) st = cmd_build_opts(c, &out->opts.build);
   if (!st) st = cmd_device(c, &out->device);
+  if (!st) st = choose(c, out);
   out->opts.seed = c->cli->number[OPT_SEED];
   out->opts.grid = (uint32_t)c->cli->number[OPT_GRID];
   out->opts.threads = (int)c->cli->number[OPT_THREADS];
@@ -132,12 +143,17 @@ void subject_close(Subject *s) {
   if (s->has_real) inputs_free(&s->real);
 }
 
+void subject_source(const Subject *s) {
+  printf("parameters %s: %s\n", planner_source(&s->choice), s->choice.why);
+}
+
 void subject_json(const Subject *s, const Cmd *c, Json *j) {
   json_str(j, "template", s->template_name);
   json_object(j, "params");
-  for (int i = 0; i < c->cli->params.n; i++)
-    json_str(j, c->cli->params.v[i].name, c->cli->params.v[i].value);
+  for (int i = 0; i < s->params->n; i++) json_str(j, s->params->v[i].name, s->params->v[i].value);
   json_close(j);
+  json_str(j, "source", planner_source(&s->choice));
+  json_str(j, "why", s->choice.why);
   json_str(j, "problem", problem_text(c->arena, s->problem));
   json_str(j, "device", device_info(s->device)->id);
   json_str(j, "device_name", device_info(s->device)->name);

@@ -7,6 +7,7 @@ static void print_measurement(Cmd *c, const Subject *s, const Measurement *m) {
   const char *unit = m->by_bytes ? "GB/s" : "GFLOP/s";
   printf("%s\n", m->id);
   printf("problem    %s\n", problem_text(c->arena, s->problem));
+  subject_source(s);
   printf("device     %s, %s\n", device_info(s->device)->id, device_info(s->device)->name);
   printf("verified   %d gates before the timed loop, %d after\n", m->before.ngates,
          m->after.ngates);
@@ -74,7 +75,7 @@ Status cmd_bench(Cmd *c) {
                                .hot = cli_has(c->cli, OPT_HOT),
                                .graph = cli_has(c->cli, OPT_GRAPH)}};
   Measurement m;
-  st = measure_variant(s.session, s.device, s.template_name, &c->cli->params, s.problem, &opts, &m,
+  st = measure_variant(s.session, s.device, s.template_name, s.params, s.problem, &opts, &m,
                        c->arena, c->diag);
   if (st == ST_FAILED) report_failure(c, &s, &m);
   else if (!st) (cli_has(c->cli, OPT_JSON) ? json_measurement : print_measurement)(c, &s, &m);

@@ -92,7 +92,8 @@ static Status predict_point(Campaign *k, const Run *r, int point, const Ceiling 
   *out = (Expected){0};
   Status st = tune_point(&k->tuner, r, r->points[point], &params, &problem, d);
   // A combination that can't be built is pruned later, with its reason.
-  bool built = !st && !operator_make(k->session, r->template_name, &params, problem, NULL, &op,
+  PlanOpts opts = {.build = k->tuner.opts.build};
+  bool built = !st && !operator_make(k->session, r->template_name, &params, problem, &opts, &op,
                                      quiet) &&
                !operator_plan(op, NULL, NULL, quiet);
   diag_free(quiet);
@@ -185,9 +186,13 @@ Status cmd_campaign(Cmd *c) {
   TuneOpts opts;
   Campaign k = {.c = c, .json = cli_has(c->cli, OPT_JSON), .predictions = {.fd = -1}};
   Status st = cmd_session(c, &k.session);
-  if (!st) st = script_open(k.session, c->cli->operand[0], NULL, &k.script, c->diag);
-  if (st) return st;
-  cmd_tune_opts(c, &opts);
+  if (!st) st = script_open(k.session, c->cli->operand[0], NULL, c->cli->text[OPT_HOOK],
+                           &k.script, c->diag);
+  if (!st) st = cmd_tune_opts(c, &opts);
+  if (st) {
+    script_close(k.script);
+    return st;
+  }
   const char *name = script_name(k.script);
   const char *path = arena_printf(c->arena, "%s/%s.predictions.jsonl", opts.out_dir, name);
   st = store_open(c->arena, path, &k.predictions, c->diag);

@@ -1,4 +1,6 @@
 // What several verbs ask for: the session, the device, the problem, options of the build.
+#include <unistd.h>
+
 #include "cmd.h"
 #include "parse.h"
 #include "sim_lanes.h"
@@ -33,6 +35,27 @@ Status cmd_build_opts(Cmd *c, VariantOpts *out) {
   *out = (VariantOpts){.loc = cli_has(c->cli, OPT_LOC), .hook_path = c->cli->text[OPT_HOOK]};
   const char *target = c->cli->text[OPT_TARGET];
   return target ? parse_target(target, &out->sm, &out->sm_suffix, c->diag) : ST_OK;
+}
+
+static Status read_tables(Cmd *c, PlannerTable *out) {
+  const char *own = "out/planner.txt";
+  const Source *built_in;
+  Source *src;
+  Status st = ST_OK;
+  if (!access(own, F_OK)) {
+    st = source_read(c->arena, own, &src, c->diag);
+    if (!st) st = planner_parse(c->arena, src, out, c->diag);
+  }
+  if (!st) st = session_file(c->session, "lua/planner.txt", &built_in, c->diag);
+  if (!st) st = planner_parse(c->arena, built_in, out, c->diag);
+  return st;
+}
+
+Status cmd_choose(Cmd *c, const PlannerAsk *ask, const Problem *p, PlannerChoice *out) {
+  PlannerTable *table = arena_new_of(c->arena, PlannerTable);
+  Status st = read_tables(c, table);
+  if (st) return st;
+  return planner_choose(c->session, c->arena, table, ask, p, device_info(c->device), out, c->diag);
 }
 
 Status cmd_problem_of(Cmd *c, const char *spec, Problem **out) {

@@ -2,23 +2,6 @@
 #include "cmd.h"
 #include "planner.h"
 
-// The user's own rows come first, so that they win.
-static Status read_tables(Cmd *c, Session *s, PlannerTable *out) {
-  const char *own = "out/planner.txt";
-  const Source *built_in;
-  Source *src;
-  FILE *f = fopen(own, "r");
-  Status st = ST_OK;
-  if (f) {
-    fclose(f);
-    st = source_read(c->arena, own, &src, c->diag);
-    if (!st) st = planner_parse(c->arena, src, out, c->diag);
-  }
-  if (!st) st = session_file(s, "lua/planner.txt", &built_in, c->diag);
-  if (!st) st = planner_parse(c->arena, built_in, out, c->diag);
-  return st;
-}
-
 static const char *params_text(Arena *a, const Params *p) {
   const char *text = "";
   for (int i = 0; i < p->n; i++)
@@ -35,9 +18,9 @@ static void print_text(Cmd *c, const PlannerChoice *choice, const Operator *op, 
            i + 1, s->variant->id, s->grid[0], s->variant->launch.block[0],
            s->variant->launch.smem_bytes, s->variant->hash);
   }
-  printf("workspace  %llu bytes, the first %llu zero\nwhy        %s\n",
+  printf("workspace  %llu bytes, the first %llu zero\nparameters %s: %s\n",
          (unsigned long long)op->workspace_bytes, (unsigned long long)op->workspace_zero_bytes,
-         choice->why);
+         planner_source(choice), choice->why);
   for (int i = 0; i < choice->npassed; i++) printf("not        %s\n", choice->passed[i]);
 }
 
@@ -60,7 +43,7 @@ static void print_json(Cmd *c, const PlannerChoice *choice, const Operator *op, 
   }
   json_close(&j);
   json_uint(&j, "workspace_bytes", op->workspace_bytes);
-  json_bool(&j, "measured", choice->row != NULL);
+  json_str(&j, "source", planner_source(choice));
   json_str(&j, "why", choice->why);
   fputs(json_end(&j), stdout);
 }
@@ -84,12 +67,10 @@ Status cmd_plan(Cmd *c) {
   Session *s;
   Device *dev;
   Problem *p;
-  PlannerTable table = {0};
   PlannerChoice choice;
   Status st = cmd_session(c, &s);
   if (!st) st = problem_open(s, c->arena, c->cli->operand[0], &p, c->diag);
-  if (!st) st = read_tables(c, s, &table);
   if (!st) st = cmd_device(c, &dev);
-  if (!st) st = planner_choose(s, c->arena, &table, p, device_info(dev), &choice, c->diag);
+  if (!st) st = cmd_choose(c, &(PlannerAsk){0}, p, &choice);
   return st ? st : show(c, s, &choice);
 }

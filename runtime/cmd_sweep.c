@@ -65,10 +65,11 @@ Status cmd_sweep(Cmd *c) {
   TuneOpts opts;
   Sweep s = {.c = c, .json = cli_has(c->cli, OPT_JSON)};
   Status st = cmd_session(c, &session);
-  if (!st) st = script_open(session, c->cli->operand[0], &c->cli->params, &s.script, c->diag);
+  if (!st) st = script_open(session, c->cli->operand[0], &c->cli->params, c->cli->text[OPT_HOOK],
+                           &s.script, c->diag);
   if (st) return st;
-  cmd_tune_opts(c, &opts);
-  st = tune_open(session, &opts, script_name(s.script), &s.tuner, c->diag);
+  st = cmd_tune_opts(c, &opts);
+  if (!st) st = tune_open(session, &opts, script_name(s.script), &s.tuner, c->diag);
   if (!st) {
     st = all_runs(&s);
     bool some = !st || st == ST_INTERRUPTED;

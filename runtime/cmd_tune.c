@@ -14,7 +14,8 @@ static const char *own_program(Cmd *c) {
 
 // The options that a worker takes over as they were given.
 static const char *const *worker_args(Cmd *c) {
-  static const CliOptId passed[] = {OPT_DEVICE, OPT_THREADS, OPT_ISA, OPT_SEED, OPT_TEMPLATES};
+  static const CliOptId passed[] = {OPT_DEVICE, OPT_THREADS, OPT_ISA,  OPT_SEED,
+                                     OPT_HOOK,   OPT_TARGET,  OPT_TEMPLATES};
   enum { N = sizeof passed / sizeof *passed };
   const char **args = arena_array(c->arena, const char *, 2 * N + 1);
   int n = 0;
@@ -26,7 +27,7 @@ static const char *const *worker_args(Cmd *c) {
   return args;
 }
 
-void cmd_tune_opts(Cmd *c, TuneOpts *out) {
+Status cmd_tune_opts(Cmd *c, TuneOpts *out) {
   const Cli *cli = c->cli;
   *out = (TuneOpts){
       .worker = {.program = own_program(c), .args = worker_args(c)},
@@ -38,6 +39,7 @@ void cmd_tune_opts(Cmd *c, TuneOpts *out) {
       .hot = cli_has(cli, OPT_HOT),
       .graph = cli_has(cli, OPT_GRAPH),
   };
+  return cmd_build_opts(c, &out->build);
 }
 
 void cmd_outcome_json(Cmd *c, const Run *r, const Outcome *o) {

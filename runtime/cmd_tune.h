@@ -6,7 +6,7 @@
 #include "tune.h"
 
 // From the command line: the worker's program and arguments, samples, folder ...
-void cmd_tune_opts(Cmd *c, TuneOpts *out);
+Status cmd_tune_opts(Cmd *c, TuneOpts *out);
 // A row of --json: the outcome's fields as one object.
 void cmd_outcome_json(Cmd *c, const Run *r, const Outcome *o);
 

@@ -34,9 +34,10 @@ void verdict_json(const Verdict *v, Json *j) {
 
 static void print_verdict(Cmd *c, const Subject *s, const Verdict *v) {
   printf("%s", s->template_name);
-  for (int i = 0; i < c->cli->params.n; i++)
-    printf(" %s=%s", c->cli->params.v[i].name, c->cli->params.v[i].value);
+  for (int i = 0; i < s->params->n; i++)
+    printf(" %s=%s", s->params->v[i].name, s->params->v[i].value);
   printf(" on %s, %s\n", device_info(s->device)->id, problem_text(c->arena, s->problem));
+  subject_source(s);
   fputs(verdict_text(c->arena, v), stdout);
   int run = 0;
   for (int i = 0; i < v->ngates; i++) run += v->gate[i].run;
@@ -48,7 +49,7 @@ Status cmd_verify(Cmd *c) {
   Status st = subject_open(c, &s);
   if (st) return st;
   Verdict v = {0};
-  st = verify(s.session, s.device, s.template_name, &c->cli->params, s.problem, &s.opts, &v,
+  st = verify(s.session, s.device, s.template_name, s.params, s.problem, &s.opts, &v,
               c->arena, c->diag);
   bool told = !st || st == ST_FAILED;
   if (told && cli_has(c->cli, OPT_JSON)) {

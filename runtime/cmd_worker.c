@@ -47,7 +47,7 @@ typedef struct Job {
   MeasureOpts opts;
 } Job;
 
-static Status read_job(Arena *a, const Params *fields, Job *job, Diag *d) {
+static Status read_job(Cmd *c, Arena *a, const Params *fields, Job *job, Diag *d) {
   *job = (Job){.template_name = field(fields, "template"),
                .opts = {.verify = {.seed = strtoull(field(fields, "seed"), NULL, 10),
                                    .grid = (uint32_t)wire_number(fields, "grid"),
@@ -57,13 +57,17 @@ static Status read_job(Arena *a, const Params *fields, Job *job, Diag *d) {
                                  .graph = wire_number(fields, "graph") != 0},
                         .stage = say_stage,
                         .ctx = a}};
-  job->opts.verify.plan.grid = job->opts.verify.grid;
+  VerifyOpts *verify = &job->opts.verify;
+  Status st = cmd_build_opts(c, &verify->build);
+  if (st) return st;
+  verify->plan = (PlanOpts){.grid = verify->grid, .build = verify->build};
   char *save = NULL, *text = arena_strdup(a, field(fields, "params"));
   for (char *w = strtok_r(text, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
-    Status st = params_parse(a, &job->params, w, d);
+    st = params_parse(a, &job->params, w, d);
     if (st) return st;
   }
-  return problem_parse(a, field(fields, "problem"), &job->problem, d);
+  return problem_open_hooked(c->session, a, field(fields, "problem"), verify->build.hook_path,
+                             &job->problem, d);
 }
 
 static void reply_fields(const Measurement *m, const DeviceInfo *dev, Arena *a, Params *out) {
@@ -101,7 +105,7 @@ static void run_job(Cmd *c, Arena *a, const Params *fields, Diag *d) {
     say_failed(a, st, first_words(c->diag), true);
     return;
   }
-  st = read_job(a, fields, &job, d);
+  st = read_job(c, a, fields, &job, d);
   if (!st)
     st = measure_variant(s, dev, job.template_name, &job.params, job.problem, &job.opts, &found, a,
                          d);

@@ -154,6 +154,18 @@ static Status cu_sync(Device *dev, Diag *d) {
   return st;
 }
 
+static Status cu_set_stream(Device *dev, void *stream, Diag *d) {
+  CuDevice *cu = cu_of(dev);
+  if (!cu->adopted)
+    return diag_fail(d, ST_INPUT, "%s was opened, not adopted: it keeps its own stream",
+                     dev->info.id);
+  if (cu->capturing)
+    return diag_fail(d, ST_INPUT, "%s: the stream can't change while a graph is captured",
+                     dev->info.id);
+  cu->stream = stream;
+  return ST_OK;
+}
+
 static void cu_counters(Device *dev, Counters *out, bool reset) {
   (void)dev, (void)reset;
   memset(out, 0, sizeof *out);
@@ -192,6 +204,7 @@ static const DeviceOps cuda_ops = {
     .occupancy = cu_occupancy,
     .launch = cu_launch,
     .sync = cu_sync,
+    .set_stream = cu_set_stream,
     .record = cu_record,
     .elapsed = cu_elapsed,
     .graph_begin = cu_graph_begin,

@@ -106,6 +106,12 @@ const KernelInfo *kernel_info(const Kernel *k) { return &k->info; }
 Status device_launch(Device *dev, const Launch *l, Diag *d) { return dev->ops->launch(dev, l, d); }
 Status device_sync(Device *dev, Diag *d) { return dev->ops->sync(dev, d); }
 
+Status device_set_stream(Device *dev, void *cu_stream, Diag *d) {
+  if (!dev->ops->set_stream)
+    return diag_fail(d, ST_INPUT, "%s has no streams", dev->info.id);
+  return dev->ops->set_stream(dev, cu_stream, d);
+}
+
 // ---- events and graphs ----------------------------------------------------------------------------
 static Status bad_slot(int slot, Diag *d) {
   return diag_fail(d, ST_INPUT, "event %d: there are %d", slot, DEVICE_EVENTS);

@@ -41,6 +41,8 @@ typedef struct Launch {
 Status device_open(const char *spec, Device **out, Diag *d);
 // The caller's CUDA context and stream (CUcontext, CUstream): nothing of theirs is destroyed.
 Status device_adopt(void *cu_context, void *cu_stream, Device **out, Diag *d);
+// What is queued from now on goes to this CUstream.  ST_INPUT unless the device was adopted.
+Status device_set_stream(Device *dev, void *cu_stream, Diag *d);
 void device_close(Device *dev); // frees every buffer and kernel still there
 const DeviceInfo *device_info(const Device *dev);
 
@@ -179,6 +181,7 @@ typedef struct DeviceOps {
   Status (*occupancy)(Kernel *, uint32_t threads, uint32_t smem, int *blocks, Diag *);
   Status (*launch)(Device *, const Launch *, Diag *);
   Status (*sync)(Device *, Diag *);
+  Status (*set_stream)(Device *, void *, Diag *); // NULL: the device has no streams (sim)
   Status (*record)(Device *, int, Diag *);
   Status (*elapsed)(Device *, int, int, double *, Diag *);
   Status (*graph_begin)(Device *, Diag *);

@@ -113,36 +113,55 @@ static Status point_of(Session *s, Arena *a, const char *template_name, const ch
   return tune_point(&scratch, &run, params, &out->params, &out->problem, d);
 }
 
-// NULL when the row holds, else why it does not.  The generator's hash comes last: it costs a build.
-static const char *why_not(Session *s, Arena *a, const PlannerRow *r, const Problem *p,
-                           const DeviceInfo *dev, PlannerChoice *choice) {
-  if (strcmp(r->device, dev->name)) return arena_printf(a, "measured on %s", r->device);
-  if (strcmp(r->driver, dev->driver))
-    return arena_printf(a, "measured with driver %s, this is %s", r->driver, dev->driver);
-  Diag *quiet = diag_new();
+static void set_given(Arena *a, const PlannerAsk *ask, PlannerChoice *out) {
+  for (int i = 0; ask->given && i < ask->given->n; i++)
+    params_set(a, &out->params, ask->given->v[i].name, ask->given->v[i].value);
+}
+
+// Whether what the row's parameters make, with those given, is the text that was measured.
+static const char *why_not_text(Session *s, Arena *a, const PlannerRow *r, const PlannerAsk *ask,
+                                const Problem *p, PlannerChoice *choice, Diag *quiet) {
   Operator *op = NULL;
-  const char *why = NULL;
   Status st = point_of(s, a, r->template_name, r->params, p, choice, quiet);
+  set_given(a, ask, choice);
+  int64_t chunks = st ? 0 : problem_int(choice->problem, "chunks", 0);
+  if (!st && problem_gives(p, "chunks") && problem_int(p, "chunks", 0) != chunks)
+    return arena_printf(a, "measured with chunks=%lld", (long long)chunks);
   if (!st) st = operator_make(s, r->template_name, &choice->params, choice->problem, NULL, &op,
                               quiet);
+  const char *why = NULL;
   if (st)
     why = arena_printf(a, "can't be built any more: %s",
                        quiet->first ? quiet->first->what : "no reason given");
   else if (strcmp(op->step[0].variant->hash, r->hash))
-    why = "the generator makes another text now";
+    why = ask->given && ask->given->n ? "measured with other parameters than those given"
+                                      : "the generator makes another text now";
   operator_free(op);
+  return why;
+}
+
+// NULL when the row holds, else why it does not.  The generator's hash comes last: it costs a build.
+static const char *why_not(Session *s, Arena *a, const PlannerRow *r, const PlannerAsk *ask,
+                           const Problem *p, const DeviceInfo *dev, PlannerChoice *choice) {
+  if (strcmp(r->device, dev->name)) return arena_printf(a, "measured on %s", r->device);
+  if (strcmp(r->driver, dev->driver))
+    return arena_printf(a, "measured with driver %s, this is %s", r->driver, dev->driver);
+  Diag *quiet = diag_new();
+  const char *why = why_not_text(s, a, r, ask, p, choice, quiet);
+  if (why) why = arena_strdup(a, why); // it may be the Diag's
   diag_free(quiet);
   return why;
 }
 
-Status planner_choose(Session *s, Arena *a, const PlannerTable *t, const Problem *p,
-                      const DeviceInfo *dev, PlannerChoice *out, Diag *d) {
+Status planner_choose(Session *s, Arena *a, const PlannerTable *t, const PlannerAsk *ask,
+                      const Problem *p, const DeviceInfo *dev, PlannerChoice *out, Diag *d) {
   *out = (PlannerChoice){0};
   char *shape = planner_shape(a, p);
   for (int i = 0; i < t->n; i++) {
     const PlannerRow *r = &t->v[i];
     if (strcmp(r->shape, shape)) continue;
-    const char *why = why_not(s, a, r, p, dev, out);
+    if (ask->template_name && strcmp(r->template_name, ask->template_name)) continue;
+    const char *why = why_not(s, a, r, ask, p, dev, out);
     if (!why) {
       out->row = r;
       out->why = arena_printf(a, "%s:%u: %s", r->file, r->line, r->measured);
@@ -153,8 +172,13 @@ Status planner_choose(Session *s, Arena *a, const PlannerTable *t, const Problem
   }
   out->why = arena_printf(a, "no measurement for %s on %s: the template's defaults", shape,
                           dev->name);
-  return point_of(s, a, default_template(p), "", p, out, d);
+  const char *name = ask->template_name ? ask->template_name : default_template(p);
+  Status st = point_of(s, a, name, "", p, out, d);
+  set_given(a, ask, out);
+  return st;
 }
+
+const char *planner_source(const PlannerChoice *c) { return c->row ? "tuned" : "default"; }
 
 // ---- making rows ------------------------------------------------------------------------------------
 

@@ -34,9 +34,16 @@ typedef struct PlannerChoice {
   const char *why;        // one sentence
   const char **passed; int npassed, passed_cap; // rows of this shape that do not hold, and why
 } PlannerChoice;
+// What the asker has settled already.
+typedef struct PlannerAsk {
+  const char *template_name; // NULL: whichever the problem asks for
+  const Params *given;       // a row holds only when it measured the text that these make; may be NULL
+} PlannerAsk;
 // Never fails for want of a row.
-Status planner_choose(Session *s, Arena *a, const PlannerTable *t, const Problem *p,
-                      const DeviceInfo *dev, PlannerChoice *out, Diag *d);
+Status planner_choose(Session *s, Arena *a, const PlannerTable *t, const PlannerAsk *ask,
+                      const Problem *p, const DeviceInfo *dev, PlannerChoice *out, Diag *d);
+// "tuned" or "default": where a choice's parameters came from.
+const char *planner_source(const PlannerChoice *c);
 
 // The row that the best of a sweep's rows makes, NULL when none was measured (sim's are modelled).
 const char *planner_row_of(Arena *a, const Run *r, const Params *rows, int nrows);

@@ -12,7 +12,7 @@ struct Script {
   Arena *arena;
   LuaEnv *env;
   Diag *d; // of the call that runs now
-  const char *name;
+  const char *name, *hook_path;
   Run *runs; int nruns;
   int runs_ref; // in Lua's registry: the list of runs
 };
@@ -74,7 +74,7 @@ static void push_problem(lua_State *L, const Problem *p) {
 static int lua_problem(lua_State *L) {
   Script *s = script_of(L);
   Problem *p;
-  if (problem_open(s->session, s->arena, luaL_checkstring(L, 1), &p, s->d))
+  if (problem_open_hooked(s->session, s->arena, luaL_checkstring(L, 1), s->hook_path, &p, s->d))
     return lua_env_reported(L);
   push_problem(L, p);
   return 1;
@@ -165,7 +165,7 @@ static Status read_run(Script *s, lua_State *L, Run *r, Diag *d) {
   }
   lua_pop(L, 1);
   Problem *p;
-  Status st = problem_open(s->session, s->arena, r->spec, &p, d);
+  Status st = problem_open_hooked(s->session, s->arena, r->spec, s->hook_path, &p, d);
   r->problem = p;
   return st;
 }
@@ -199,11 +199,12 @@ static Status evaluate(Script *s, const char *path, const Params *given, Diag *d
   return read_runs(s, d);
 }
 
-Status script_open(Session *session, const char *path, const Params *given, Script **out,
-                   Diag *d) {
+Status script_open(Session *session, const char *path, const Params *given, const char *hook_path,
+                   Script **out, Diag *d) {
   Arena *a = arena_new();
   Script *s = arena_new_of(a, Script);
-  *s = (Script){.session = session, .arena = a, .env = lua_env_new(), .d = d};
+  *s = (Script){.session = session, .arena = a, .env = lua_env_new(), .d = d,
+                .hook_path = hook_path};
   lua_env_set_user(s->env, s);
   Status st = evaluate(s, path, given, d);
   *out = st ? NULL : s;

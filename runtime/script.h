@@ -21,8 +21,10 @@ typedef struct Run {
   int index;                               // in the script's list
 } Run;
 
+// `hook_path`: a hook whose values the problems may give; NULL: none.
 // `path`: a file, or the name of a built-in script ("quickstart", "lua/sweeps/quickstart.lua").
-Status script_open(Session *s, const char *path, const Params *given, Script **out, Diag *d);
+Status script_open(Session *s, const char *path, const Params *given, const char *hook_path,
+                   Script **out, Diag *d);
 void script_close(Script *s);
 const char *script_name(const Script *s); // the file's name without folder and ending
 const Run *script_runs(const Script *s, int *n);

@@ -107,16 +107,37 @@ static bool seen_before(Tuner *t, const char *id) {
   return false;
 }
 
+// What the parameter block says of the point: a constraint that fails prunes it before anything is
+// expanded.
+static bool is_legal(Tuner *t, const Run *r, const Params *params, const Problem *p, Outcome *out,
+                     Diag *quiet) {
+  const TemplateInfo *info;
+  Params all = {0}, resolved = {0};
+  const char *why_not = NULL;
+  for (int i = 0; i < params->n; i++)
+    params_set(t->arena, &all, params->v[i].name, params->v[i].value);
+  Status st = session_template(t->session, r->template_name, &info, quiet);
+  if (!st) st = problem_fix_params(t->arena, p, info, &all, quiet);
+  if (!st)
+    st = variant_legal(t->session, r->template_name, &all, &t->opts.build, t->arena, &resolved,
+                       &why_not, quiet);
+  if (st) refuse(out, t->arena, quiet);
+  else if (why_not) out->kind = OUT_PRUNED, out->why = why_not;
+  return !st && !why_not;
+}
+
 // Builds the point here, where it costs a millisecond and no process.  False: it has its outcome.
 static bool worth_running(Tuner *t, const Run *r, const Params *params, const Problem *p,
                           Outcome *out) {
   Diag *quiet = diag_new();
   Operator *op = NULL;
-  PlanOpts opts = {.grid = t->opts.grid};
-  bool ok = operator_make(t->session, r->template_name, params, p, &opts, &op, quiet) == ST_OK;
-  if (!ok)
+  PlanOpts opts = {.grid = t->opts.grid, .build = t->opts.build};
+  bool ok = is_legal(t, r, params, p, out, quiet);
+  if (ok && operator_make(t->session, r->template_name, params, p, &opts, &op, quiet)) {
     refuse(out, t->arena, quiet);
-  else {
+    ok = false;
+  }
+  if (ok) {
     const char *id = arena_printf(t->arena, "%s chunks=%lld", op->step[0].variant->id,
                                   (long long)problem_int(op->problem, "chunks", 0));
     if (seen_before(t, id)) {

@@ -14,6 +14,7 @@ typedef struct TuneOpts {
   uint32_t grid;
   int samples, threads; // 0: the run's, else as many as fit; all cores
   bool hot, graph;
+  VariantOpts build;    // hook and target; the worker's arguments say the same
   double limit_s;       // 0: the run's, else 120 s a variant
 } TuneOpts;
 

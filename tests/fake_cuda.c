@@ -33,6 +33,13 @@ static CuResult enter(const char *name) {
     if (depth < 1) return 201; /* no context on this thread */                                     \
   } while (0)
 
+// What a stream capture does not allow: it breaks the capture, as the driver does.
+#define ENTER_NOT_IN_CAPTURE()                                                                     \
+  do {                                                                                             \
+    ENTER_CURRENT();                                                                               \
+    if (fake.capturing) return fake.capture_broken = true, 900;                                    \
+  } while (0)
+
 #define X(need, name, suffix, ...) CuResult fake_##name(__VA_ARGS__);
 CU_SYMBOLS(X)
 #undef X
@@ -137,7 +144,7 @@ CuResult fake_cuMemGetInfo(size_t *free_bytes, size_t *total) {
   return 0;
 }
 CuResult fake_cuMemAlloc(CuPtr *p, size_t bytes) {
-  ENTER_CURRENT();
+  ENTER_NOT_IN_CAPTURE();
   fake.buffers++;
   fake.allocations++;
   return *p = (CuPtr)(uintptr_t)malloc(bytes), 0;
@@ -178,7 +185,7 @@ CuResult fake_cuStreamDestroy(CuStream s) {
   return destroy(&fake.streams, "cuStreamDestroy");
 }
 CuResult fake_cuStreamSynchronize(CuStream s) {
-  ENTER_CURRENT();
+  ENTER_NOT_IN_CAPTURE();
   (void)s;
   return 0;
 }
@@ -198,7 +205,7 @@ CuResult fake_cuModuleLoadDataEx(CuModule *m, const void *image, unsigned n, int
     if (opts[i] == CU_JIT_INFO_LOG) give_log(fake.info_log, values[i], &values[i + 1]);
     if (opts[i] == CU_JIT_ERROR_LOG) give_log(fake.error_log, values[i], &values[i + 1]);
   }
-  ENTER_CURRENT();
+  ENTER_NOT_IN_CAPTURE();
   fake.modules++;
   return *m = (CuModule)(uintptr_t)0x3000, 0;
 }
@@ -235,6 +242,7 @@ static void note_args(void **extra) {
   fake.arg_bytes = *(size_t *)extra[3];
   if (fake.arg_bytes) memcpy(fake.args, extra[1], fake.arg_bytes < 64 ? fake.arg_bytes : 64);
   fake.launches++;
+  fake.captured += fake.capturing;
 }
 CuResult fake_cuLaunchKernel(CuFunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                              unsigned by, unsigned bz, unsigned smem, CuStream s, void **params,
@@ -279,7 +287,7 @@ CuResult fake_cuEventRecord(CuEvent e, CuStream s) {
   return 0;
 }
 CuResult fake_cuEventSynchronize(CuEvent e) {
-  ENTER_CURRENT();
+  ENTER_NOT_IN_CAPTURE();
   (void)e;
   return 0;
 }
@@ -291,12 +299,15 @@ CuResult fake_cuEventElapsedTime(float *ms, CuEvent from, CuEvent to) {
 
 CuResult fake_cuStreamBeginCapture(CuStream s, int mode) {
   ENTER_CURRENT();
-  (void)s;
-  return mode == CU_CAPTURE_THREAD_LOCAL ? 0 : 1;
+  if (mode != CU_CAPTURE_THREAD_LOCAL) return 1;
+  fake.capturing = true;
+  fake.capture_broken = false;
+  return fake.captured_stream = s, 0;
 }
 CuResult fake_cuStreamEndCapture(CuStream s, CuGraph *g) {
+  fake.capturing = false;
   ENTER_CURRENT();
-  (void)s;
+  if (s != fake.captured_stream || fake.capture_broken) return *g = NULL, 901;
   fake.graphs++;
   return *g = (CuGraph)(uintptr_t)0x6000, 0;
 }

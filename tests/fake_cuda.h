@@ -25,6 +25,9 @@ typedef struct FakeCuda {
   unsigned grid[3], block[3], cluster[3], smem;
   int smem_allowed;
   CuStream stream; // of the last launch
+  bool capturing, capture_broken;
+  CuStream captured_stream;
+  int captured; // launches while capturing
 } FakeCuda;
 
 typedef FakeCuda *(*FakeCudaState)(void); // exported as "fake_cuda_state"

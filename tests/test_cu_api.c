@@ -501,6 +501,10 @@ static void adopted_contexts_are_left_alone(void **state) {
   Launch l = launch_of(k, NULL, 0);
   assert_int_equal(device_launch(dev, &l, d), ST_OK);
   assert_ptr_equal(f->stream, &theirs);
+  int other = 0;
+  assert_int_equal(device_set_stream(dev, &other, d), ST_OK);
+  assert_int_equal(device_launch(dev, &l, d), ST_OK);
+  assert_ptr_equal(f->stream, &other);
   device_close(dev);
   assert_int_equal(f->contexts, 1);
   assert_int_equal(f->streams, 1);

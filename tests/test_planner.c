@@ -114,7 +114,7 @@ static PlannerChoice choose(Setup *u, const char *row) {
   Arena *a = u->d->arena;
   const char *text = arena_printf(a, "%s\n", row);
   if (planner_parse(a, source_of(a, text), &t, u->d)) fail_msg("%s", diag_text(u->d));
-  if (planner_choose(u->s, a, &t, u->p, &u->gpu, &c, u->d)) fail_msg("%s", diag_text(u->d));
+  if (planner_choose(u->s, a, &t, &(PlannerAsk){0}, u->p, &u->gpu, &c, u->d)) fail_msg("%s", diag_text(u->d));
   return c;
 }
 

@@ -92,7 +92,7 @@ static Status open_script(Sweep *w, const char *lua) {
   *w = (Sweep){.d = diag_new()};
   w->s = session_open(folder, w->d);
   write_text(w->d->arena, "sweep.lua", lua);
-  return script_open(w->s, arena_printf(w->d->arena, "%s/sweep.lua", folder), NULL, &w->script,
+  return script_open(w->s, arena_printf(w->d->arena, "%s/sweep.lua", folder), NULL, NULL, &w->script,
                      w->d);
 }
 
