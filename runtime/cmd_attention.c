@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "npy.h"
+#include "timer.h"
 #include "verify_data.h"
 
 static const struct {
@@ -96,7 +97,21 @@ static Status read_real(Cmd *c, Subject *s) {
   return st;
 }
 
-static Status open_problem(Cmd *c, Subject *s) {
+// A ceiling's problem may say `words` or nothing.
+static Status open_ceiling(Cmd *c, Subject *s) {
+  Problem *p = arena_new_of(c->arena, Problem);
+  *p = (Problem){.arena = c->arena, .name = ""};
+  Status st = cli_has(c->cli, OPT_PROBLEM) ? cmd_problem(c, &p) : ST_OK;
+  if (!st) st = cmd_device(c, &s->device);
+  if (st) return st;
+  const Problem *complete = ceiling_problem(c->arena, p, s->device);
+  problem_set_int(p, "words", problem_int(complete, "words", 0));
+  s->problem = p;
+  return ST_OK;
+}
+
+static Status open_problem(Cmd *c, Subject *s, const TemplateInfo *info) {
+  if (info->kind == KIND_CEILING) return open_ceiling(c, s);
   int given = 0;
   for (int i = 0; i < 3; i++) given += cli_has(c->cli, real_opts[i].opt);
   if (!given) return cmd_problem(c, &s->problem);
@@ -126,7 +141,7 @@ Status subject_open(Cmd *c, Subject *out) {
   Status st = cmd_session(c, &out->session);
   // A wrong template name is told before anything about the problem.
   if (!st) st = session_template(out->session, out->template_name, &info, c->diag);
-  if (!st) st = open_problem(c, out);
+  if (!st) st = open_problem(c, out, info);
   if (!st) st = cmd_build_opts(c, &out->opts.build);
   if (!st) st = cmd_device(c, &out->device);
   if (!st) st = choose(c, out);

@@ -1,9 +1,36 @@
 #include "measure.h"
 
+#include <stdlib.h>
+
 #include "dense.h"
 
 static void begin(const MeasureOpts *o, const char *stage) {
   if (o->stage) o->stage(o->ctx, stage);
+}
+
+// A ceiling's own work: words read once, or read and written, or multiply-adds (ceiling_*.ptx.in).
+static void ceiling_work(const Operator *op, Measurement *m) {
+  const Params *params = &op->step[0].variant->params;
+  const Problem *p = op->problem;
+  double words = problem_float(p, "words", 0);
+  m->by_bytes = operator_arg(op, "src") != NULL;
+  m->copies = operator_arg(op, "dst") != NULL;
+  m->bytes = !m->by_bytes ? 0 : m->copies ? 8 * words : 4 * words;
+  if (m->by_bytes) return;
+  const char *chains = params_get(params, "chains"), *steps = params_get(params, "steps");
+  m->flops = 2 * problem_float(p, "threads", 0) * problem_float(p, "rounds", 0) *
+             (chains ? atof(chains) : 1) * (steps ? atof(steps) : 1);
+}
+
+static void count_work(const Operator *op, Measurement *m) {
+  TemplateKind kind = op->step[0].variant->kind;
+  if (kind == KIND_CEILING) {
+    ceiling_work(op, m);
+    return;
+  }
+  m->by_bytes = kind == KIND_DECODE;
+  m->flops = problem_flops(op->problem);
+  m->bytes = problem_kv_bytes(op->problem);
 }
 
 static Status time_variant(Session *s, Device *dev, Operator *op, const MeasureOpts *o,
@@ -21,20 +48,21 @@ static Status time_variant(Session *s, Device *dev, Operator *op, const MeasureO
     out->regs = kernel_info(op->step[0].kernel)->regs;
     out->grid = op->step[0].grid[0];
     out->chunks = (int)problem_int(op->problem, "chunks", 0);
-    out->by_bytes = op->step[0].variant->kind == KIND_DECODE;
-    out->flops = problem_flops(op->problem);
-    out->bytes = problem_kv_bytes(op->problem);
+    count_work(op, out);
   }
   dense_free(dev, &buffers);
   return st;
 }
 
 static Status hold_against_roof(Session *s, Device *dev, Measurement *m, Diag *d) {
-  Status st = ceiling_measure(s, dev, (uint64_t)m->bytes, &m->ceiling, d);
+  uint64_t span = (uint64_t)(m->copies ? m->bytes / 2 : m->bytes); // of one buffer
+  Status st = ceiling_measure(s, dev, span, &m->ceiling, d);
   if (st) return st;
   double us = m->timing.median_us; // 1 GB/s = 1e3 bytes a microsecond
   m->rate = us > 0 ? (m->by_bytes ? m->bytes : m->flops) / us * 1e-3 : 0;
-  m->roof = m->by_bytes ? m->ceiling.read_gbs : m->ceiling.fma_gflops;
+  m->roof = m->copies     ? m->ceiling.copy_gbs
+            : m->by_bytes ? m->ceiling.read_gbs
+                          : m->ceiling.fma_gflops;
   return ST_OK;
 }
 
@@ -42,6 +70,9 @@ Status measure_variant(Session *s, Device *dev, const char *template_name, const
                        const Problem *p, const MeasureOpts *opts, Measurement *out, Arena *a,
                        Diag *d) {
   *out = (Measurement){0};
+  const TemplateInfo *info;
+  if (session_template(s, template_name, &info, d) != ST_OK) return ST_INPUT;
+  if (info->kind == KIND_CEILING) p = ceiling_problem(a, p, dev);
   begin(opts, "verify");
   Status st = verify(s, dev, template_name, given, p, &opts->verify, &out->before, a, d);
   if (st) return st;

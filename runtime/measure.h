@@ -24,7 +24,7 @@ typedef struct Measurement {
   Timing timing;
   Ceiling ceiling;
   // Decode is bound by memory and counted in GB/s of K and V, prefill in GFLOP/s.
-  bool by_bytes;
+  bool by_bytes, copies; // copies: every byte is read and written
   double flops, bytes;   // the problem's standard work figures
   double rate, roof;     // GB/s or GFLOP/s: found, and the ceiling's
 } Measurement;

@@ -133,6 +133,8 @@ Status operator_plan(Operator *op, const Device *dev, const PlanOpts *opts, Diag
     if (st == ST_OK) st = choose_grid(&op->step[i], dev, opts ? opts->grid : 0, d);
     if (st != ST_OK) return st;
   }
+  if (op->step[0].variant->kind == KIND_CEILING) // one sum for each block
+    problem_set_int(op->problem, "blocks", op->step[0].grid[0]);
   return operator_pack_values(op, d);
 }
 

@@ -13,6 +13,8 @@ typedef struct Step {
   uint64_t bound;   // bit i: Arg i has its value
 } Step;
 
+// What a ceiling's Args are where the Problem does not say.
+enum { CEILING_WORDS = (1 << 17) + 77, CEILING_THREADS = 3000, CEILING_ROUNDS = 3 };
 enum { OPERATOR_MAX_STEPS = 4, OPERATOR_MAX_ARGS = 64, WORKSPACE_ALIGN = 256 };
 
 // A tensor of the workspace: written by one step, read by the next, known by its Arg name.

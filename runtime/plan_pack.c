@@ -48,8 +48,24 @@ static void choose_scale(Problem *p, Dtype kernel) {
   problem_set_float(p, "scale", dtype_round(kernel, scale));
 }
 
+// What a ceiling's Args are when nobody says: small, and `blocks` until the grid is known.
+static void complete_ceiling(Problem *p) {
+  static const struct {
+    const char *name;
+    int64_t value;
+  } values[] = {{"words", CEILING_WORDS},
+                {"blocks", 1},
+                {"threads", CEILING_THREADS},
+                {"rounds", CEILING_ROUNDS},
+                {"a", 1},
+                {"b", 1}};
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+    if (!problem_gives(p, values[i].name)) problem_set_int(p, values[i].name, values[i].value);
+}
+
 Status operator_complete(Operator *op, int64_t chunks, Diag *d) {
   Problem *p = op->problem;
+  if (op->step[0].variant->kind == KIND_CEILING) complete_ceiling(p);
   for (int s = 0; s < op->nsteps; s++) problem_fill_from_params(p, &op->step[s].variant->params);
   const ArgDecl *scale = operator_arg(op, "scale");
   if (scale) choose_scale(p, scale->dtype);

@@ -48,6 +48,9 @@ typedef struct Ceiling {
 // 1 MiB and at most a third of the free memory are taken.
 Status ceiling_measure(Session *s, Device *dev, uint64_t bytes, Ceiling *out, Diag *d);
 
+// The problem with what a ceiling's Args need on this device where it does not say: a GPU takes sizes
+// that keep it busy for about a millisecond, sim the small ones of operator_make.
+Problem *ceiling_problem(Arena *a, const Problem *p, const Device *dev);
 // A ceiling's own verification: what it read, copied or computed is right, with 1 block, 2 and the
 // plan's.  The Problem may give words; the rest is chosen.
 Status ceiling_verify(Session *s, Device *dev, const char *template_name, const Params *given,

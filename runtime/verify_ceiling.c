@@ -6,8 +6,6 @@
 #include "verify_data.h"
 #include "verify_run.h"
 
-enum { DEFAULT_WORDS = (1 << 17) + 77, THREADS = 3000, ROUNDS = 3, MOST_BLOCKS = 1 << 16 };
-
 typedef struct CeilingRun {
   Device *dev;
   Operator *op;
@@ -70,7 +68,8 @@ static void check_result(const CeilingRun *r, uint32_t grid, GateResult *g) {
       if (r->out[i] != r->in[i]) bad(g, name, i, r->in[i], r->out[i]);
   } else { // out = chains rounds steps + chains (chains - 1) / 2, exact in fp32
     int64_t chains = param_int(r->op, "chains");
-    double want = (double)(chains * ROUNDS * param_int(r->op, "steps") + chains * (chains - 1) / 2);
+    int64_t rounds = problem_int(r->op->problem, "rounds", 0);
+    double want = (double)(chains * rounds * param_int(r->op, "steps") + chains * (chains - 1) / 2);
     g->compared = r->out_words;
     for (int64_t i = 0; i < r->out_words; i++) {
       double got = dtype_load(DT_F32, &r->out[i]);
@@ -87,7 +86,6 @@ static Status run_grid(CeilingRun *r, uint32_t given, GateResult *g, Diag *d) {
   Status st = operator_plan(op, r->dev, &opts, d);
   uint32_t grid = op->step[0].grid[0];
   bool sums = operator_arg(op, "sums") != NULL;
-  if (sums) problem_set_int(op->problem, "blocks", grid);
   if (st == ST_OK) st = bind_words(r, "src", r->in_words, r->in_at, d);
   if (st == ST_OK) st = bind_words(r, output_name(op), sums ? grid : r->out_words, r->out_at, d);
   if (st == ST_OK) st = device_fill32(r->dev, r->out_at, 0xfff1fff1, 4 * (uint64_t)r->out_words, d);
@@ -98,14 +96,17 @@ static Status run_grid(CeilingRun *r, uint32_t given, GateResult *g, Diag *d) {
   return st;
 }
 
-static Problem *ceiling_problem(Arena *a, const Problem *p) {
+Problem *ceiling_problem(Arena *a, const Problem *p, const Device *dev) {
+  enum { GPU_WORDS = (1 << 28) + 77, GPU_ROUNDS = 256 }; // 1 GiB and a tail; about 1 ms
+  const DeviceInfo *info = device_info(dev);
   Problem *c = problem_copy(a, p);
-  if (!problem_value(c, "words")) problem_set_int(c, "words", DEFAULT_WORDS);
-  problem_set_int(c, "blocks", 1);
-  problem_set_int(c, "threads", THREADS);
-  problem_set_int(c, "rounds", ROUNDS);
-  problem_set_float(c, "a", 1);
-  problem_set_float(c, "b", 1);
+  int64_t most = (int64_t)(info->memory_free / 16);
+  int64_t words = info->is_sim ? CEILING_WORDS : most < GPU_WORDS ? most : GPU_WORDS;
+  if (!problem_gives(c, "words")) problem_set_int(c, "words", words);
+  if (info->is_sim) return c; // else the small sizes that operator_make takes
+  if (!problem_gives(c, "rounds")) problem_set_int(c, "rounds", GPU_ROUNDS);
+  if (!problem_gives(c, "threads"))
+    problem_set_int(c, "threads", (int64_t)info->sm_count * info->threads_per_sm);
   return c;
 }
 
@@ -122,26 +123,35 @@ static Status run_all(CeilingRun *r, Verdict *out, Diag *d) {
   return st;
 }
 
+// Words of the output: as many as the largest of the grids needs.
+static int64_t result_words(const Operator *op) {
+  int64_t blocks = op->step[0].grid[0];
+  if (operator_arg(op, "sums")) return blocks > 2 ? blocks : 2;
+  return problem_int(op->problem, operator_arg(op, "dst") ? "words" : "threads", 0);
+}
+
+static const char *reproduce(Arena *a, const Operator *op, const Device *dev) {
+  const Variant *v = op->step[0].variant;
+  return arena_printf(a, "ptxsmith verify %s --problem words=%lld --device %s", v->id,
+                      (long long)problem_int(op->problem, "words", 0), device_info(dev)->id);
+}
+
 Status ceiling_verify(Session *s, Device *dev, const char *template_name, const Params *given,
                       const Problem *p, Verdict *out, Arena *a, Diag *d) {
-  *out = (Verdict){.reproduce = arena_printf(a,
-                                             "ptxsmith verify %s --problem words=%lld "
-                                             "--device %s",
-                                             template_name,
-                                             (long long)problem_int(p, "words", DEFAULT_WORDS),
-                                             device_info(dev)->id)};
+  *out = (Verdict){0};
   CeilingRun r = {.dev = dev};
-  const Problem *complete = ceiling_problem(a, p);
-  Status st = operator_make(s, template_name, given, complete, NULL, &r.op, d);
+  Status st = operator_make(s, template_name, given, ceiling_problem(a, p, dev), NULL, &r.op, d);
   if (st != ST_OK) return st;
-  r.in_words = problem_int(complete, "words", 0);
-  r.out_words = operator_arg(r.op, "sums")  ? MOST_BLOCKS
-                : operator_arg(r.op, "dst") ? r.in_words
-                                            : THREADS;
+  out->reproduce = reproduce(a, r.op, dev);
   if (!output_name(r.op))
     st = diag_fail(d, ST_INPUT, "%s has none of the outputs sums, dst and out", template_name);
   if (st == ST_OK) st = operator_load(r.op, dev, d);
-  if (st == ST_OK) st = run_all(&r, out, d);
+  if (st == ST_OK) st = operator_plan(r.op, dev, NULL, d);
+  if (st == ST_OK) {
+    r.in_words = problem_int(r.op->problem, "words", 0);
+    r.out_words = result_words(r.op);
+    st = run_all(&r, out, d);
+  }
   if (r.in_at) device_free(dev, r.in_at);
   if (r.out_at) device_free(dev, r.out_at);
   free(r.in);
