@@ -298,8 +298,8 @@
   F("cvta", "{.to}" "(.global|.shared|.shared::cta|.shared::cluster|.local|.const|.param)"         \
     "T(.u32|.u64)", "d:T a:T@", 20, 20, ALU, "-", cvta)                                            \
   F("isspacep", SPACE, "d:pred a:u64", 20, 20, ALU, "-", isspacep)                                 \
-  F("mapa", "{(.shared::cluster)} T(.u32|.u64)", "d:T a:T@ b:u32", 78, 90, ALU, "-", LATER)        \
-  F("getctarank", "{(.shared::cluster)} T(.u32|.u64)", "d:u32 a:T@", 78, 90, ALU, "-", LATER)
+  F("mapa", "{(.shared::cluster)} T(.u32|.u64)", "d:T a:T@ b:u32", 78, 90, ALU, "-", mapa)         \
+  F("getctarank", "{(.shared::cluster)} T(.u32|.u64)", "d:u32 a:T@", 78, 90, ALU, "-", getctarank)
 
 // PTX_SM_ARCH is or'ed into `sm` where only the `a` (or `f`) targets of that chip have the form;
 // PTX_SM_ARCH_UP where those of that chip and of every later one have it.

@@ -135,10 +135,10 @@
     "BS", bar)                                                                                     \
   F("barrier", "{.cta}.red(.and|.or){.aligned}.pred", "d:pred a:u32 b:u32? c:pred!", 60, 30,       \
     CTRL, "BS", bar)                                                                               \
-  F("barrier", ".cluster.arrive{.aligned}", "", 78, 90, CTRL, "BS", LATER)                         \
-  F("barrier", ".cluster.arrive(.release|.relaxed){.aligned}", "", 80, 90, CTRL, "BS", LATER)      \
-  F("barrier", ".cluster.wait{.aligned}", "", 78, 90, CTRL, "BS", LATER)                           \
-  F("barrier", ".cluster.wait.acquire{.aligned}", "", 80, 90, CTRL, "BS", LATER)                   \
+  F("barrier", ".cluster.arrive{.aligned}", "", 78, 90, CTRL, "BS", barcluster)                    \
+  F("barrier", ".cluster.arrive(.release|.relaxed){.aligned}", "", 80, 90, CTRL, "BS", barcluster) \
+  F("barrier", ".cluster.wait{.aligned}", "", 78, 90, CTRL, "BS", barcluster)                      \
+  F("barrier", ".cluster.wait.acquire{.aligned}", "", 80, 90, CTRL, "BS", barcluster)              \
   F("membar", "(.cta|.gl|.sys)", "", 14, 10, CTRL, "B", fence)                                     \
   F("fence", "{(.sc|.acq_rel|.acquire|.release)}" SCOPE, "", 60, 70, CTRL, "B", fence)             \
   F("fence", ".proxy.alias", "", 75, 70, CTRL, "B", fence)                                         \
@@ -157,8 +157,8 @@
   F("redux", ".sync(.add|.min|.max) T(.u32|.s32)", "d:T a:T m:b32", 70, 80, ALU, "S", redux)       \
   F("redux", ".sync(.and|.or|.xor) T.b32", "d:T a:T m:b32", 70, 80, ALU, "S", redux)               \
   F("redux", ".sync(.min|.max){.abs}{.NaN} T.f32", "d:T a:T m:b32", 86, A100, ALU, "S", LATER)     \
-  F("elect", ".sync", "d:b32||_ m:b32", 80, 90, ALU, "S", LATER)                                   \
-  F("griddepcontrol", "(.launch_dependents|.wait)", "", 78, 90, CTRL, "B", LATER)                  \
+  F("elect", ".sync", "d:b32||_ m:b32", 80, 90, ALU, "S", elect)                                   \
+  F("griddepcontrol", "(.launch_dependents|.wait)", "", 78, 90, CTRL, "B", nop)                    \
   F("setmaxnreg", "(.inc|.dec).sync.aligned.u32", "i:u32", 80, A90UP, CTRL, "S", LATER)            \
   /* asynchronous copies */                                                                        \
   F("cp", ".async.ca(.shared|.shared::cta).global{.L2::cache_hint}{" L2PRE "}",                    \

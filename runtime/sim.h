@@ -3,7 +3,8 @@
 //   sim_device.c   buffers, graphs, options          sim_program.c  PTX module -> Program
 //   sim_launch.c   a grid: CTAs on host threads      sim_decode*.c  PTX instruction -> Ops
 //   sim_pool.c     the host threads                  sim_assign.c   which reads need a check
-//   sim_cta.c      a CTA: warps take turns           sim_alu.c ...  what Ops do
+//   sim_cluster.c  CTAs that run together            sim_alu.c ...  what Ops do
+//   sim_cta.c      a CTA: warps take turns
 //   sim_warp.c     a warp: groups of lanes           sim_trap.c     what went wrong, as text
 //   sim_count.c    what instructions did, in numbers
 #ifndef PTXSMITH_SIM_H
@@ -142,6 +143,7 @@ typedef enum GroupState {
   GROUP_SYNC,    // waits for other lanes of its warp at this very instruction
   GROUP_WARPBAR, // at a bar.warp.sync
   GROUP_BARRIER, // at barrier `bar` of the CTA
+  GROUP_CLUSTER, // at the barrier of the cluster
 } GroupState;
 
 typedef struct Group {
@@ -183,6 +185,8 @@ struct Warp {
   int index;           // in the CTA
   uint32_t lanes;      // that exist
   Frame *frames; int nframes;
+  uint32_t at_cluster; // lanes that arrived at the cluster barrier's phase under way
+  uint32_t owe_wait;   // lanes that arrived and have not waited since
 };
 
 typedef struct BlockCount { uint64_t warps, threads; } BlockCount;
@@ -212,6 +216,8 @@ typedef struct TrapInfo {
 // Everything one host thread needs to run CTAs of a launch.
 typedef struct Cta {
   struct Grid *grid;
+  struct Cluster *cluster;
+  uint32_t rank;       // in the cluster
   uint64_t index;
   uint32_t id[3];
   Warp *warps; int nwarps;
@@ -228,16 +234,28 @@ typedef struct Cta {
   uint8_t *memory;     // one block for files, local and shared memory
 } Cta;
 
+// CTAs that take turns on one host thread.  Without clusters each is one of its own.
+enum { SIM_MAX_CLUSTER = 16 };
+typedef struct Cluster {
+  struct Grid *grid;
+  uint64_t index;   // in the grid of clusters
+  int n;
+  Cta *ctas[SIM_MAX_CLUSTER]; // index = rank
+  uint64_t barriers; // phases completed
+} Cluster;
+
 typedef struct Grid {
   struct SimDevice *dev;
   const SimKernel *kernel;
   const Program *prog;
   Launch launch;
-  uint64_t nctas;
+  uint32_t cluster[3];  // blocks
+  bool is_cluster;      // asked for, of one block even
+  uint64_t nclusters;
   Memory params;
   uint32_t dynamic_at; // aligned
-  _Atomic uint64_t next;      // CTA to take
-  _Atomic uint64_t first_bad; // lowest CTA that trapped
+  _Atomic uint64_t next;      // cluster to take
+  _Atomic uint64_t first_bad; // lowest cluster that trapped
   _Atomic uint64_t steps;
   _Atomic bool stopped;       // Ctrl-C
   _Atomic bool no_memory;
@@ -262,6 +280,10 @@ typedef struct SimDevice {
   Counters count;
   pthread_mutex_t wide;     // atom.b128
 } SimDevice;
+
+// A .shared::cluster address is an offset, in the high bits of which stands 1 + the rank of the CTA
+// whose memory it is in; 0: the own one, as in .shared::cta.
+enum { SIM_RANK_SHIFT = 24 };
 
 static inline SimDevice *sim_of(Device *dev) { return (SimDevice *)dev; }
 

@@ -72,12 +72,13 @@ static const char *space_name(uint8_t space) {
   }
 }
 
-// The memory an address is in, with the address made relative to it; `space` is resolved.
+// The memory an address is in, with the address made relative to its window; `space` is resolved.
+// False when it can't be accessed: *name is then the reason, or NULL where there is no memory.
 static bool resolve(const Warp *w, uint8_t *space, uint64_t *address, uint32_t lane, Memory *out,
                     const char **name) {
   uint64_t window = *address & ~SIM_OFFSET_MASK;
   if (*space == PTX_S_GENERIC) {
-    *space = window == SIM_WINDOW_SHARED  ? PTX_S_SHARED
+    *space = window == SIM_WINDOW_SHARED  ? PTX_S_CLUSTER
              : window == SIM_WINDOW_LOCAL ? PTX_S_LOCAL
              : window == SIM_WINDOW_PARAM ? PTX_S_PARAM
                                           : PTX_S_GLOBAL;
@@ -85,12 +86,17 @@ static bool resolve(const Warp *w, uint8_t *space, uint64_t *address, uint32_t l
       *address &= SIM_OFFSET_MASK;
   }
   const Grid *g = w->cta->grid;
+  const char *why;
   *name = space_name(*space);
   switch (*space) {
   case PTX_S_SHARED:
   case PTX_S_CLUSTER:
     *out = w->cta->shared;
-    return true;
+    if (!(*address >> SIM_RANK_SHIFT))
+      return true;
+    why = sim_remote(w, *space, *address, out);
+    *name = why ? why : out->base ? "another block's shared memory" : *name;
+    return !why;
   case PTX_S_LOCAL: {
     uint64_t bytes = g->prog->local_bytes;
     *out = (Memory){0, bytes, w->local + lane * bytes, w->local_shadow + lane * bytes};
@@ -101,10 +107,10 @@ static bool resolve(const Warp *w, uint8_t *space, uint64_t *address, uint32_t l
     return true;
   default: {
     const Buffer *b = sim_buffer(g->dev, *address);
+    *name = b ? b->name : NULL;
     if (!b)
       return false;
     *out = b->mem;
-    *name = b->name;
     return true;
   }
   }
@@ -153,6 +159,12 @@ static uint8_t *check_lane(Warp *w, const Op *op, uint32_t lane, uint64_t addres
   Memory m;
   const char *name;
   if (!resolve(w, &space, &address, lane, &m, &name)) {
+    if (name) {
+      *stop = sim_trap_at(w, op, lane, "%s %llu byte%s of block rank %u's shared memory: %s",
+                          verb(kind), (unsigned long long)size, size == 1 ? "" : "s",
+                          (uint32_t)(address >> SIM_RANK_SHIFT) - 1, name);
+      return NULL;
+    }
     *stop = sim_trap_at(w, op, lane, "bad address: %s %llu bytes at 0x%llx, where no buffer is%s",
                         verb(kind), (unsigned long long)size, (unsigned long long)address,
                         address < 65536 ? " (a null pointer)" : "");

@@ -1,4 +1,4 @@
-// sim_collective.c: vote, match, shfl, redux, activemask.  ISA 9.7.9.6, 9.7.13.8-12.
+// sim_collective.c: vote, match, shfl, redux, activemask, elect.  ISA 9.7.9.6, 9.7.13.8-12.
 //
 // A lane's mask names the lanes that must execute the same instruction with the same mask.  A group
 // in which some lanes have theirs together and others do not is split: the former go on.
@@ -267,5 +267,32 @@ static const Op *op_activemask(Warp *w, const Op *op) {
 bool sim_activemask(Decoder *x, const PtxInst *in) {
   uint32_t d = sim_dest(x, &in->opnds[0], 4);
   sim_emit(x, op_activemask)->d = d;
+  return true;
+}
+
+// ---- elect ----------------------------------------------------------------------------------------
+// The leader is the lowest lane of the mask.
+static const Op *op_elect(Warp *w, const Op *op) {
+  uint32_t masks[32], t[32] = {0}, bits = 0;
+  const Op *stop = gather(w, op, op->a, masks);
+  if (stop)
+    return stop;
+  SIM_LANES(i, w->active) {
+    t[i] = (uint32_t)sim_first(masks[i]);
+    bits |= (uint32_t)(t[i] == i) << i;
+  }
+  if (op->d)
+    sim_put(w, op->d, t, 4);
+  sim_merge(w->regs + op->c, (const uint8_t *)&bits, 1, w->active);
+  return op + 1;
+}
+
+bool sim_elect(Decoder *x, const PtxInst *in) {
+  sim_split_guard(x);
+  uint32_t mask = sim_source(x, &in->opnds[1], PTX_T_B32, 4), d, p;
+  pair_dest(x, &in->opnds[0], &d, &p);
+  Op *op = sim_emit(x, op_elect);
+  op->a = mask;
+  op->d = d, op->c = p;
   return true;
 }

@@ -1,4 +1,4 @@
-// sim_cta.c: one CTA: its warps take turns on one host thread.
+// sim_cta.c: one CTA: its warps take turns.
 #include <stdlib.h>
 
 #include "interrupt.h"
@@ -44,13 +44,16 @@ static void make_warp(Cta *c, int index, uint8_t *at, size_t file, size_t local)
   fill_consts(w);
 }
 
-Cta *sim_cta_new(Grid *g) {
+Cta *sim_cta_new(Cluster *k, int rank) {
+  Grid *g = k->grid;
   const Program *p = g->prog;
   const uint32_t *b = g->launch.block;
   Cta *c = calloc(1, sizeof *c);
   if (!c)
     return NULL;
   c->grid = g;
+  c->cluster = k;
+  c->rank = (uint32_t)rank;
   c->nwarps = (int)((b[0] * b[1] * b[2] + 31) / 32);
   size_t file = up64(p->file_bytes), local = up64((size_t)p->local_bytes * 32);
   size_t shared = up64(g->dynamic_at + g->launch.smem), one = file + 2 * local;
@@ -73,7 +76,7 @@ Cta *sim_cta_new(Grid *g) {
     make_warp(c, i, c->memory + one * (size_t)i, file, local);
     c->warps[i].frames = c->frames + (size_t)i * SIM_MAX_FRAMES;
   }
-  c->random = g->dev->opts.seed;
+  c->random = g->dev->opts.seed ? g->dev->opts.seed ^ (uint64_t)rank << 32 : 0;
   sim_sregs_fixed(c);
   return c;
 }
@@ -91,6 +94,7 @@ static void start_warp(Warp *w) {
   const Func *f = p->entry;
   w->gone = ~w->lanes;
   w->turn = w->last = 0;
+  w->at_cluster = w->owe_wait = 0;
   w->nframes = 1;
   w->frames[0] = (Frame){.func = f};
   w->ngroups = 1;
@@ -100,12 +104,7 @@ static void start_warp(Warp *w) {
     memset(w->local_shadow, 0, (size_t)p->local_bytes * 32);
 }
 
-static void start(Cta *c, uint64_t index) {
-  const uint32_t *grid = c->grid->launch.grid;
-  c->index = index;
-  c->id[0] = (uint32_t)(index % grid[0]);
-  c->id[1] = (uint32_t)(index / grid[0] % grid[1]);
-  c->id[2] = (uint32_t)(index / grid[0] / grid[1]);
+void sim_cta_start(Cta *c) {
   c->trap.set = false;
   memset(c->bar, 0, sizeof c->bar);
   memset(c->shared.shadow, 0, c->shared.bytes);
@@ -132,7 +131,7 @@ static bool within_limits(Cta *c, Warp *w) {
   c->told = c->steps;
   if (interrupt_pending())
     atomic_store(&g->stopped, true);
-  if (atomic_load(&g->stopped) || atomic_load(&g->first_bad) < c->index)
+  if (atomic_load(&g->stopped) || atomic_load(&g->first_bad) < c->cluster->index)
     return false;
   if (!limit || total <= limit || !w->ngroups)
     return true;
@@ -145,11 +144,9 @@ static bool within_limits(Cta *c, Warp *w) {
   return false;
 }
 
-// One turn for every warp that can move; *moved tells whether any could.
-static bool round_of_turns(Cta *c, bool *moved) {
+bool sim_cta_round(Cta *c, bool *moved) {
   uint64_t seed = c->grid->dev->opts.seed;
   int shift = seed ? (int)(next_random(c) % (uint64_t)c->nwarps) : 0;
-  *moved = false;
   for (int i = 0; i < c->nwarps; i++) {
     Warp *w = &c->warps[(i + shift) % c->nwarps];
     if (!sim_warp_ready(w))
@@ -163,19 +160,9 @@ static bool round_of_turns(Cta *c, bool *moved) {
   return true;
 }
 
-static bool ended(const Cta *c) {
+bool sim_cta_ended(const Cta *c) {
   for (int i = 0; i < c->nwarps; i++)
     if (c->warps[i].ngroups)
       return false;
   return true;
-}
-
-bool sim_cta_run(Cta *c, uint64_t index) {
-  start(c, index);
-  for (bool moved = true; moved;)
-    if (!round_of_turns(c, &moved))
-      return false;
-  if (!ended(c))
-    sim_trap_deadlock(c);
-  return !c->trap.set;
 }

@@ -1,4 +1,4 @@
-// sim_launch.c: a grid: CTAs handed to host threads in order.
+// sim_launch.c: a grid: clusters of CTAs handed to host threads in order.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -16,8 +16,6 @@ static Status check_shape(const Launch *l, Diag *d) {
     if (!l->grid[i] || l->grid[i] > most_grid[i])
       return diag_fail(d, ST_INPUT, "launch: grid.%c is %u: 1 to %u", 'x' + i, l->grid[i],
                        most_grid[i]);
-    if (l->cluster[i] > 1)
-      return diag_fail(d, ST_INPUT, "launch: the interpreter does not execute clusters yet");
     threads *= l->block[i];
   }
   return threads <= 1024 ? ST_OK
@@ -46,46 +44,70 @@ static Status check_kernel(const SimDevice *dev, const SimKernel *k, const Launc
   return ST_OK;
 }
 
+// The cluster comes from the launch, else from the kernel; a multiple of it fills the grid.
+static Status check_cluster(const SimKernel *k, const Launch *l, uint32_t cluster[3], Diag *d) {
+  const PtxFunc *f = k->prog->entry->ptx;
+  uint32_t blocks = 1;
+  for (int i = 0; i < 3; i++) {
+    uint32_t asked = l->cluster[i], fixed = f->cluster[i];
+    bool by_launch = l->cluster[0] * l->cluster[1] * l->cluster[2] > 1;
+    if (fixed && by_launch && asked != fixed)
+      return diag_fail(d, ST_INPUT, "launch: cluster.%c is %u, %s requires %u", 'x' + i, asked,
+                       f->name, fixed);
+    cluster[i] = fixed ? fixed : asked ? asked : 1;
+    if (l->grid[i] % cluster[i])
+      return diag_fail(d, ST_INPUT, "launch: grid.%c is %u: not a multiple of the cluster's %u",
+                       'x' + i, l->grid[i], cluster[i]);
+    blocks = cluster[i] > SIM_MAX_CLUSTER ? SIM_MAX_CLUSTER + 1 : blocks * cluster[i];
+  }
+  return blocks <= SIM_MAX_CLUSTER
+             ? ST_OK
+             : diag_fail(d, ST_INPUT, "launch: %u x %u x %u blocks in a cluster: %d at most",
+                         cluster[0], cluster[1], cluster[2], SIM_MAX_CLUSTER);
+}
+
 // ---- running --------------------------------------------------------------------------------------
-static void keep_trap(Grid *g, const Cta *c) {
+static void keep_trap(Grid *g, const Cluster *k) {
   pthread_mutex_lock(&g->lock);
-  if (c->index < atomic_load(&g->first_bad)) {
-    g->trap = c->trap;
-    atomic_store(&g->first_bad, c->index);
+  if (k->index < atomic_load(&g->first_bad)) {
+    g->trap = *sim_cluster_trap(k);
+    atomic_store(&g->first_bad, k->index);
   }
   pthread_mutex_unlock(&g->lock);
 }
 
-// CTAs in front of one that trapped still run, so that the message is about the first of them
+// Clusters in front of one that trapped still run, so that the message is about the first of them
 // whatever the number of threads.
 static void work(void *arg, int worker) {
   (void)worker;
   Grid *g = arg;
-  Cta *c = sim_cta_new(g);
-  if (!c) {
+  Cluster *k = sim_cluster_new(g);
+  if (!k) {
     atomic_store(&g->no_memory, true);
     return;
   }
   for (;;) {
     uint64_t i = atomic_fetch_add(&g->next, 1);
-    if (i >= g->nctas || i > atomic_load(&g->first_bad) || atomic_load(&g->stopped))
+    if (i >= g->nclusters || i > atomic_load(&g->first_bad) || atomic_load(&g->stopped))
       break;
-    if (!sim_cta_run(c, i) && c->trap.set)
-      keep_trap(g, c);
+    if (!sim_cluster_run(k, i) && sim_cluster_trap(k))
+      keep_trap(g, k);
   }
   if (g->counts) {
     pthread_mutex_lock(&g->lock);
-    sim_count_cta(c, g->counts);
-    g->barriers += c->barriers;
+    for (int r = 0; r < k->n; r++) {
+      sim_count_cta(k->ctas[r], g->counts);
+      g->barriers += k->ctas[r]->barriers;
+    }
     pthread_mutex_unlock(&g->lock);
   }
-  sim_cta_free(c);
+  sim_cluster_free(k);
 }
 
-static int thread_count(const SimDevice *dev, uint64_t nctas) {
+static int thread_count(const SimDevice *dev, uint64_t nclusters) {
   const SimOpts *o = &dev->opts;
   long n = o->seed ? 1 : o->threads ? o->threads : sysconf(_SC_NPROCESSORS_ONLN);
-  return n < 1 ? 1 : (uint64_t)n > nctas ? (int)nctas : (int)n;
+  return n < 1 ? 1 : (uint64_t)n > nclusters ? (int)nclusters : (int)n;
 }
 
 Status sim_launch(SimDevice *dev, const Launch *l, Diag *d) {
@@ -93,6 +115,9 @@ Status sim_launch(SimDevice *dev, const Launch *l, Diag *d) {
   Status st = check_shape(l, d);
   if (st == ST_OK)
     st = check_kernel(dev, k, l, d);
+  uint32_t cluster[3];
+  if (st == ST_OK)
+    st = check_cluster(k, l, cluster, d);
   if (st != ST_OK)
     return st;
   const Program *p = k->prog;
@@ -105,10 +130,13 @@ Status sim_launch(SimDevice *dev, const Launch *l, Diag *d) {
       return diag_fail(d, ST_DEVICE, "sim: out of host memory for counters");
     }
   }
-  g.nctas = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+  memcpy(g.cluster, cluster, sizeof g.cluster);
+  uint32_t blocks = cluster[0] * cluster[1] * cluster[2];
+  g.is_cluster = blocks > 1 || p->entry->ptx->cluster[0];
+  g.nclusters = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] / blocks;
   g.params = (Memory){0, l->arg_bytes, (uint8_t *)(uintptr_t)l->args, NULL};
   pthread_mutex_init(&g.lock, NULL);
-  sim_pool_run(dev->pool, thread_count(dev, g.nctas), work, &g);
+  sim_pool_run(dev->pool, thread_count(dev, g.nclusters), work, &g);
   pthread_mutex_destroy(&g.lock);
   if (g.counts)
     sim_count_end(dev, k, g.counts, g.barriers);

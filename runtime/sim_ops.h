@@ -86,6 +86,10 @@ void sim_enter(Warp *w, const Group *g); // registers and lanes of a group becom
 const Op *sim_trap_at(Warp *w, const Op *op, uint32_t lane, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
+// Memory of another CTA of the cluster, by the rank in the address's high bits: why it can't be
+// accessed, or NULL.  `out` is left alone when there is no such rank.
+const char *sim_remote(const Warp *w, uint8_t space, uint64_t address, Memory *out);
+
 // ---- barriers and turns ---------------------------------------------------------------------------
 void sim_lanes_ended(Warp *w); // barriers may now be complete
 void sim_warp_run(Warp *w);    // one turn

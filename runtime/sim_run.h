@@ -4,9 +4,17 @@
 
 #include "sim.h"
 
-Cta *sim_cta_new(Grid *g);            // NULL: out of host memory
+Cluster *sim_cluster_new(Grid *g);    // NULL: out of host memory
+void sim_cluster_free(Cluster *k);
+bool sim_cluster_run(Cluster *k, uint64_t index); // false: it trapped, or was told to stop
+const TrapInfo *sim_cluster_trap(const Cluster *k); // NULL: none
+
+Cta *sim_cta_new(Cluster *k, int rank);
 void sim_cta_free(Cta *c);
-bool sim_cta_run(Cta *c, uint64_t index); // false: it trapped (c->trap), or was told to stop
+void sim_cta_start(Cta *c); // c->id is set
+// One turn for every warp that can move; *moved is set when any could.  False as above.
+bool sim_cta_round(Cta *c, bool *moved);
+bool sim_cta_ended(const Cta *c);
 
 void sim_sregs_fixed(Cta *c); // the same for every CTA of the grid
 void sim_sregs_block(Cta *c); // %ctaid and what follows from it
@@ -14,7 +22,10 @@ void sim_sregs_block(Cta *c); // %ctaid and what follows from it
 uint32_t sim_barrier_arrived(const Cta *c, const Barrier *b);  // threads
 uint32_t sim_barrier_expected(const Cta *c, const Barrier *b);
 
-void sim_trap_deadlock(Cta *c);
+void sim_cluster_barrier(const Cluster *k, uint32_t *arrived, uint32_t *expected); // threads
+void sim_cluster_lanes_ended(Cluster *k);
+
+void sim_trap_deadlock(Cluster *k);
 Status sim_trap_report(const Grid *g, const TrapInfo *t, Diag *d);
 
 #endif

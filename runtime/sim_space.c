@@ -49,6 +49,8 @@ static const Op *op_isspacep(Warp *w, const Op *op) {
       const Buffer *b = sim_buffer(w->cta->grid->dev, a[i]);
       yes = b && b->is_const == (op->space == PTX_S_CONST);
     }
+    if (op->space == PTX_S_SHARED) // .shared::cta: the own block's
+      yes &= !((a[i] & SIM_OFFSET_MASK) >> SIM_RANK_SHIFT);
     bits |= (uint32_t)yes << i;
   }
   sim_merge(w->regs + op->d, (const uint8_t *)&bits, 1, w->active);

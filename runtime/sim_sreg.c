@@ -26,20 +26,27 @@ static uint32_t thread_id(const uint32_t block[3], uint32_t linear, uint8_t dim)
   }
 }
 
-// Blocks are clusters of one.
+static uint32_t in_cluster(const Cta *c, uint8_t dim) {
+  return thread_id(c->grid->cluster, c->rank, dim);
+}
+
 static uint64_t value(const Warp *w, PtxSreg s, uint8_t dim, uint32_t lane) {
   const Cta *c = w->cta;
   const Launch *l = &c->grid->launch;
+  const uint32_t *cluster = c->grid->cluster;
   bool xyz = dim < 3;
   switch (s) {
   case PTX_SREG_TID: return thread_id(l->block, (uint32_t)w->index * 32 + lane, dim);
   case PTX_SREG_NTID: return xyz ? l->block[dim] : 0;
-  case PTX_SREG_CTAID:
-  case PTX_SREG_CLUSTERID: return xyz ? c->id[dim] : 0;
-  case PTX_SREG_NCTAID:
-  case PTX_SREG_NCLUSTERID: return xyz ? l->grid[dim] : 0;
-  case PTX_SREG_CLUSTER_NCTAID: return xyz;
-  case PTX_SREG_CLUSTER_NCTARANK: return 1;
+  case PTX_SREG_CTAID: return xyz ? c->id[dim] : 0;
+  case PTX_SREG_NCTAID: return xyz ? l->grid[dim] : 0;
+  case PTX_SREG_CLUSTERID: return xyz ? c->id[dim] / cluster[dim] : 0;
+  case PTX_SREG_NCLUSTERID: return xyz ? l->grid[dim] / cluster[dim] : 0;
+  case PTX_SREG_CLUSTER_CTAID: return xyz ? in_cluster(c, dim) : 0;
+  case PTX_SREG_CLUSTER_NCTAID: return xyz ? cluster[dim] : 0;
+  case PTX_SREG_CLUSTER_CTARANK: return c->rank;
+  case PTX_SREG_CLUSTER_NCTARANK: return (uint64_t)c->cluster->n;
+  case PTX_SREG_IS_EXPLICIT_CLUSTER: return c->grid->is_cluster;
   case PTX_SREG_LANEID: return lane;
   case PTX_SREG_WARPID: return (uint64_t)w->index;
   case PTX_SREG_NWARPID: return (uint64_t)c->nwarps;
@@ -51,7 +58,7 @@ static uint64_t value(const Warp *w, PtxSreg s, uint8_t dim, uint32_t lane) {
   case PTX_SREG_LANEMASK_GT: return lane_mask(s, lane);
   case PTX_SREG_DYNAMIC_SMEM_SIZE: return l->smem;
   case PTX_SREG_TOTAL_SMEM_SIZE: return c->shared.bytes;
-  default: return 0; // %smid, %gridid, %cluster_ctaid, %cluster_ctarank, reserved memory
+  default: return 0; // %smid, %gridid, reserved memory
   }
 }
 

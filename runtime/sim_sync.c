@@ -1,6 +1,7 @@
 // sim_sync.c: barriers of the CTA and of the warp, fences.  ISA 9.7.13.1-4.
 #include "sim_decode.h"
 #include "sim_ops.h"
+#include "sim_run.h"
 
 typedef enum BarKind { BAR_SYNC, BAR_ARRIVE, BAR_POPC, BAR_AND, BAR_OR } BarKind;
 
@@ -78,6 +79,7 @@ void sim_lanes_ended(Warp *w) {
   for (int id = 0; id < SIM_BARRIERS; id++)
     if (complete(w->cta, &w->cta->bar[id]))
       release(w->cta, id);
+  sim_cluster_lanes_ended(w->cta->cluster);
 }
 
 // ---- bar ------------------------------------------------------------------------------------------

@@ -28,7 +28,12 @@ const Op *sim_trap_at(Warp *w, const Op *op, uint32_t lane, const char *fmt, ...
 
 // ---- deadlock -------------------------------------------------------------------------------------
 static void describe_wait(const Cta *c, const Warp *w, const Group *g, char *out, size_t n) {
-  uint32_t missing;
+  uint32_t missing, arrived, expected;
+  if (c->cluster->n > 1) {
+    int used = snprintf(out, n, "block (%u,%u,%u) ", c->id[0], c->id[1], c->id[2]);
+    out += used;
+    n -= (size_t)used;
+  }
   switch (g->state) {
   case GROUP_BARRIER: {
     const Barrier *b = &c->bar[g->bar];
@@ -36,6 +41,11 @@ static void describe_wait(const Cta *c, const Warp *w, const Group *g, char *out
              w->index, g->mask, g->bar, sim_barrier_arrived(c, b), sim_barrier_expected(c, b));
     break;
   }
+  case GROUP_CLUSTER:
+    sim_cluster_barrier(c->cluster, &arrived, &expected);
+    snprintf(out, n, "warp %d, lanes %08x: at the cluster barrier, where %u of %u threads have "
+             "arrived", w->index, g->mask, arrived, expected);
+    break;
   default:
     missing = g->need & ~g->mask;
     snprintf(out, n, "warp %d, lanes %08x: for lanes %08x of their warp to come here", w->index,
@@ -46,11 +56,7 @@ static void describe_wait(const Cta *c, const Warp *w, const Group *g, char *out
 // The instruction a waiting group stands at; behind a barrier it has arrived already.
 static const Op *waiting_op(const Group *g) { return g->state == GROUP_BARRIER ? g->pc - 1 : g->pc; }
 
-static void note_wait(Cta *c, Warp *w, const Group *g) {
-  TrapInfo *t = &c->trap;
-  if (!t->set)
-    sim_trap_at(w, waiting_op(g), (uint32_t)sim_first(g->mask),
-                "deadlock: no thread of the block can go on");
+static void note_wait(Cta *c, Warp *w, const Group *g, TrapInfo *t) {
   if (t->nwaits == SIM_MAX_WAITS) {
     t->more_waits++;
     return;
@@ -60,12 +66,26 @@ static void note_wait(Cta *c, Warp *w, const Group *g) {
   t->nwaits++;
 }
 
-void sim_trap_deadlock(Cta *c) {
-  for (int i = 0; i < c->nwarps; i++)
-    for (int lane = 0; lane < 32; lane++) // groups by their first lane
-      for (int k = 0; k < c->warps[i].ngroups; k++)
-        if (sim_first(c->warps[i].groups[k].mask) == lane)
-          note_wait(c, &c->warps[i], &c->warps[i].groups[k]);
+static void note_waits(Cta *c, Warp *w, TrapInfo **t) {
+  for (int lane = 0; lane < 32; lane++) // groups by their first lane
+    for (int k = 0; k < w->ngroups; k++) {
+      const Group *g = &w->groups[k];
+      if (sim_first(g->mask) != lane)
+        continue;
+      if (!*t) {
+        sim_trap_at(w, waiting_op(g), (uint32_t)lane, "deadlock: no thread of the %s can go on",
+                    c->cluster->n > 1 ? "cluster" : "block");
+        *t = &c->trap;
+      }
+      note_wait(c, w, g, *t);
+    }
+}
+
+void sim_trap_deadlock(Cluster *k) {
+  TrapInfo *t = NULL;
+  for (int r = 0; r < k->n; r++)
+    for (int i = 0; i < k->ctas[r]->nwarps; i++)
+      note_waits(k->ctas[r], &k->ctas[r]->warps[i], &t);
 }
 
 // ---- as messages ----------------------------------------------------------------------------------

@@ -18,14 +18,23 @@ typedef struct Kit {
   Arena *arena;
 } Kit;
 
-static inline int kit_setup(void **state) {
+static inline int kit_open(void **state, const char *device) {
   Kit *k = calloc(1, sizeof *k);
   k->diag = diag_new();
   k->arena = arena_new();
-  assert_int_equal(device_open("sim", &k->dev, k->diag), ST_OK);
+  if (device_open(device, &k->dev, k->diag) != ST_OK)
+    fail_msg("%s", diag_text(k->diag));
   device_sim_opts(k->dev, &(SimOpts){.threads = 1});
   *state = k;
   return 0;
+}
+
+static inline int kit_setup(void **state) { return kit_open(state, "sim"); }
+
+// PTXSMITH_DEVICE, else sim: for kernels that are right.
+static inline int kit_setup_anywhere(void **state) {
+  const char *device = getenv("PTXSMITH_DEVICE");
+  return kit_open(state, device ? device : "sim");
 }
 
 static inline int kit_teardown(void **state) {
