@@ -228,7 +228,7 @@ enum { LOW = -96, HIGH = 96 };
 // The sum in 32 bits as a float: truncated, or (half) rounded to odd, which a second rounding to 11
 // bits does not notice.
 INLINE VF finish(VI sum, VI quantum, int digits, bool half, VI *bad) {
-  VI sign = sum >> 31, mag = (sum ^ sign) - sign;
+  VI sign = sum >> 31, mag = (VI)((VU)(sum ^ sign) - (VU)sign);
   *bad |= (mag > 0x7fffff00) | (mag < 0);
   VF f = __builtin_convertvector(mag, VF);
   VI back = truncate(f), bits = (VI)f + (back > mag); // the comparison is -1: the float below
@@ -253,7 +253,7 @@ INLINE VF row_group(const float *a, const float *a_power, const float *b, const 
   VI e = (VI)top;
   *bad = (e > (int32_t)POWER(HIGH)) | ((e < (int32_t)POWER(LOW)) & ((e != 0) | small));
   e = (VI)larger(top, (VF)splat(POWER(LOW)));
-  VF scale = (VF)((int32_t)((uint32_t)(254 + fraction) << 23) - e);
+  VF scale = (VF)(((uint32_t)(254 + fraction) << 23) - (VU)e);
   VI quantum = e - (fraction << 23);
   // 16 products and c of up to 2^27 quanta: two sums, and a look at their carry.
   VU sum = (VU)truncate(c * scale), second = {0};

@@ -38,8 +38,10 @@ static int exponent(float x) {
 static bool is_nan(float x) { return x != x; }
 static bool is_inf(float x) { return (bits_of(x) & 0x7fffffff) == 0x7f800000; }
 
-// m / 2^shift, toward zero; shift may be negative.
+// m / 2^shift, toward zero; shift may be negative: far so only for a zero.
 static int64_t scaled(int64_t m, int shift) {
+  if (!m)
+    return 0;
   if (shift <= 0)
     return m * (INT64_C(1) << -shift);
   if (shift > 62)
