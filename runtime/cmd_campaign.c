@@ -13,7 +13,7 @@ typedef struct Campaign {
   DeviceInfo device;
   Progress progress;
   int64_t done;
-  bool json, wrong, empty;
+  bool json, wrong, empty, left_out;
 } Campaign;
 
 typedef struct Expected {
@@ -157,6 +157,7 @@ static Status print_rung(Campaign *k, const Run *r, const Rows *rows) {
 static Status climb(Campaign *k, const Run *r) {
   if (!r->predicts) {
     fprintf(stderr, "%s: no prediction, so it is not measured\n", r->name);
+    k->left_out = true;
     return ST_OK;
   }
   Rows rows = {0};
@@ -188,7 +189,7 @@ Status cmd_campaign(Cmd *c) {
   Status st = cmd_session(c, &k.session);
   if (!st) st = script_open(k.session, c->cli->operand[0], NULL, c->cli->text[OPT_HOOK],
                            &k.script, c->diag);
-  if (!st) st = cmd_tune_opts(c, &opts);
+  if (!st) st = cmd_tune_opts(c, k.session, k.script, &opts);
   if (st) {
     script_close(k.script);
     return st;
@@ -199,14 +200,16 @@ Status cmd_campaign(Cmd *c) {
   if (!st) st = tune_open(k.session, &opts, name, &k.tuner, c->diag);
   if (!st) {
     st = climb_all(&k);
-    bool some = !st || st == ST_INTERRUPTED;
-    if (!k.json && some) printf("predictions: %s\nresults: %s\n", path, k.tuner.store.path);
+    bool say = !k.json && (!st || st == ST_INTERRUPTED);
+    if (say && k.predictions.fd >= 0) printf("predictions: %s\n", path);
+    if (say && k.tuner.store.fd >= 0) printf("results: %s\n", k.tuner.store.path);
     tune_close(&k.tuner);
   }
   store_close(&k.predictions);
   script_close(k.script);
   if (st) return st;
   if (k.wrong) return diag_fail(c->diag, ST_FAILED, "a variant did not pass verification");
+  if (k.left_out) return diag_fail(c->diag, ST_FAILED, "a rung without a prediction was left out");
   if (k.empty) return diag_fail(c->diag, ST_FAILED, "a rung ended without a variant that was timed");
   return ST_OK;
 }

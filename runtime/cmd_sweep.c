@@ -68,11 +68,11 @@ Status cmd_sweep(Cmd *c) {
   if (!st) st = script_open(session, c->cli->operand[0], &c->cli->params, c->cli->text[OPT_HOOK],
                            &s.script, c->diag);
   if (st) return st;
-  st = cmd_tune_opts(c, &opts);
+  st = cmd_tune_opts(c, session, s.script, &opts);
   if (!st) st = tune_open(session, &opts, script_name(s.script), &s.tuner, c->diag);
   if (!st) {
     st = all_runs(&s);
-    bool some = !st || st == ST_INTERRUPTED;
+    bool some = s.tuner.store.fd >= 0 && (!st || st == ST_INTERRUPTED);
     if (!s.json && some) printf("results: %s\n", s.tuner.store.path);
     tune_close(&s.tuner);
   }

@@ -27,7 +27,7 @@ static const char *const *worker_args(Cmd *c) {
   return args;
 }
 
-Status cmd_tune_opts(Cmd *c, TuneOpts *out) {
+Status cmd_tune_opts(Cmd *c, Session *s, const Script *script, TuneOpts *out) {
   const Cli *cli = c->cli;
   *out = (TuneOpts){
       .worker = {.program = own_program(c), .args = worker_args(c)},
@@ -39,7 +39,10 @@ Status cmd_tune_opts(Cmd *c, TuneOpts *out) {
       .hot = cli_has(cli, OPT_HOT),
       .graph = cli_has(cli, OPT_GRAPH),
   };
-  return cmd_build_opts(c, &out->build);
+  int n;
+  const Run *runs = script_runs(script, &n);
+  Status st = cmd_build_opts(c, &out->build);
+  return st ? st : tune_check(s, runs, n, c->diag);
 }
 
 void cmd_outcome_json(Cmd *c, const Run *r, const Outcome *o) {

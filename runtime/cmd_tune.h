@@ -5,8 +5,9 @@
 #include "cmd.h"
 #include "tune.h"
 
-// From the command line: the worker's program and arguments, samples, folder ...
-Status cmd_tune_opts(Cmd *c, TuneOpts *out);
+// From the command line: the worker's program and arguments, samples, folder ...  Mistakes in the
+// script's points are told here, before anything is written.
+Status cmd_tune_opts(Cmd *c, Session *s, const Script *script, TuneOpts *out);
 // A row of --json: the outcome's fields as one object.
 void cmd_outcome_json(Cmd *c, const Run *r, const Outcome *o);
 

@@ -118,6 +118,24 @@ static void set_given(Arena *a, const PlannerAsk *ask, PlannerChoice *out) {
     params_set(a, &out->params, ask->given->v[i].name, ask->given->v[i].value);
 }
 
+// The problem with what it leaves open as the template's parameters have it: the shape names an
+// element type and a head size even where the asker leaves them to the template.
+static Status completed(Session *s, Arena *a, const char *template_name, const PlannerAsk *ask,
+                        const Problem *p, Problem **out, Diag *d) {
+  const TemplateInfo *info;
+  PlannerChoice asked = {0};
+  Params resolved = {0};
+  const char *why_not; // a failing constraint is told by whoever builds it
+  *out = problem_copy(a, p);
+  set_given(a, ask, &asked);
+  Status st = session_template(s, template_name, &info, d);
+  if (!st) st = problem_fix_params(a, p, info, &asked.params, d);
+  if (!st)
+    st = variant_legal(s, template_name, &asked.params, NULL, a, &resolved, &why_not, d);
+  if (!st) problem_fill_from_params(*out, &resolved);
+  return st;
+}
+
 // Whether what the row's parameters make, with those given, is the text that was measured.
 static const char *why_not_text(Session *s, Arena *a, const PlannerRow *r, const PlannerAsk *ask,
                                 const Problem *p, PlannerChoice *choice, Diag *quiet) {
@@ -154,8 +172,12 @@ static const char *why_not(Session *s, Arena *a, const PlannerRow *r, const Plan
 }
 
 Status planner_choose(Session *s, Arena *a, const PlannerTable *t, const PlannerAsk *ask,
-                      const Problem *p, const DeviceInfo *dev, PlannerChoice *out, Diag *d) {
+                      const Problem *given, const DeviceInfo *dev, PlannerChoice *out, Diag *d) {
   *out = (PlannerChoice){0};
+  const char *name = ask->template_name ? ask->template_name : default_template(given);
+  Problem *p;
+  Status st = completed(s, a, name, ask, given, &p, d);
+  if (st) return st;
   char *shape = planner_shape(a, p);
   for (int i = 0; i < t->n; i++) {
     const PlannerRow *r = &t->v[i];
@@ -172,8 +194,7 @@ Status planner_choose(Session *s, Arena *a, const PlannerTable *t, const Planner
   }
   out->why = arena_printf(a, "no measurement for %s on %s: the template's defaults", shape,
                           dev->name);
-  const char *name = ask->template_name ? ask->template_name : default_template(p);
-  Status st = point_of(s, a, name, "", p, out, d);
+  st = point_of(s, a, name, "", p, out, d);
   set_given(a, ask, out);
   return st;
 }

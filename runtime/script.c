@@ -12,6 +12,7 @@ struct Script {
   Arena *arena;
   LuaEnv *env;
   Diag *d; // of the call that runs now
+  const Source *src;
   const char *name, *hook_path;
   Run *runs; int nruns;
   int runs_ref; // in Lua's registry: the list of runs
@@ -80,7 +81,14 @@ static int lua_problem(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg functions[] = {{"require", lua_require}, {"problem", lua_problem}, {0}};
+static int lua_refuse(lua_State *L) {
+  Script *s = script_of(L);
+  diag_error(s->d, (Place){.src = s->src}, "%s", luaL_checkstring(L, 1));
+  return lua_env_reported(L);
+}
+
+static const luaL_Reg functions[] = {
+    {"require", lua_require}, {"problem", lua_problem}, {"refuse", lua_refuse}, {0}};
 
 // ---- running it -------------------------------------------------------------------------------------
 
@@ -186,15 +194,14 @@ static Status read_runs(Script *s, Diag *d) {
 }
 
 static Status evaluate(Script *s, const char *path, const Params *given, Diag *d) {
-  const Source *src;
-  Status st = find_source(s, path, &src, d);
+  Status st = find_source(s, path, &s->src, d);
   if (st) return st;
   s->name = base_name(s->arena, path);
   lua_env_register(s->env, NULL, functions);
   define_given(s, given);
   lua_env_limit(s->env, (LuaLimits){0});
   if ((st = push_function(s, "ptxsmith.space", "runs", d))) return st;
-  if ((st = lua_env_run(s->env, src, 1, d))) return st;
+  if ((st = lua_env_run(s->env, s->src, 1, d))) return st;
   if ((st = lua_env_call(s->env, 1, 1, d))) return st;
   return read_runs(s, d);
 }

@@ -2,6 +2,7 @@
 // return).  Its environment is closed; beyond Lua's own it has
 //     require("ptxsmith.attention")     a module of lua/
 //     problem("b=1,..." or a name)      a problem's values as a table, with flops and kv_bytes
+//     refuse("what is wrong")           ends it with a message about the script as a whole
 //     given                             the name=value pairs of the command line, as text
 #ifndef PTXSMITH_SCRIPT_H
 #define PTXSMITH_SCRIPT_H

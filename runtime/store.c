@@ -24,9 +24,11 @@ Status store_open(Arena *a, const char *path, Store *out, Diag *d) {
     Status st = outfile_folder(a, arena_strndup(a, path, (size_t)(slash - path)), d);
     if (st) return st;
   }
-  out->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (out->fd < 0) return diag_fail(d, ST_INPUT, "%s: %s", path, strerror(errno));
-  return ST_OK;
+  struct stat there;
+  if (stat(path, &there)) return ST_OK; // the folder can be written
+  if (S_ISREG(there.st_mode) && !access(path, R_OK | W_OK)) return ST_OK;
+  const char *why = S_ISREG(there.st_mode) ? strerror(errno) : "it is no plain file";
+  return diag_fail(d, ST_INPUT, "%s: can't be written: %s", path, why);
 }
 
 void store_close(Store *s) {
@@ -80,6 +82,9 @@ static Status append_locked(Store *s, const char *object, Diag *d) {
 }
 
 Status store_append(Store *s, const char *object, bool safe, Diag *d) {
+  if (s->fd < 0) s->fd = open(s->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (s->fd < 0)
+    return diag_fail(d, ST_INPUT, "%s: can't be written: %s", s->path, strerror(errno));
   while (flock(s->fd, LOCK_EX))
     if (errno != EINTR) return diag_fail(d, ST_INPUT, "%s: lock: %s", s->path, strerror(errno));
   Status st = append_locked(s, object, d);

@@ -13,11 +13,11 @@
 #include "../gen/diag.h"
 
 typedef struct Store {
-  int fd;
+  int fd; // -1 until the first line
   const char *path;
 } Store;
 
-// Creates the file and its folder when they are not there.
+// Makes the folder and sees that the file can be written; the first line makes the file.
 Status store_open(Arena *a, const char *path, Store *out, Diag *d);
 void store_close(Store *s);
 // `object`: one JSON object, "{...}\n" as json_end makes it.  `safe`: on the disk when it returns.

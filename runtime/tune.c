@@ -85,6 +85,20 @@ Status tune_point(Tuner *t, const Run *r, const char *point, Params *params, Pro
   return st;
 }
 
+Status tune_check(Session *s, const Run *runs, int nruns, Diag *d) {
+  Tuner scratch = {.session = s, .arena = arena_new()}; // only to read the points
+  Status st = ST_OK;
+  for (int r = 0; r < nruns && !st; r++)
+    for (int i = 0; i < runs[r].npoints && !st; i++) {
+      Params params = {0};
+      Problem *problem;
+      st = tune_point(&scratch, &runs[r], runs[r].points[i], &params, &problem, d);
+      arena_reset(scratch.arena);
+    }
+  arena_free(scratch.arena);
+  return st;
+}
+
 // ---- before the worker ------------------------------------------------------------------------------
 
 // Why a build failed.  A message that points into the PTX names the template as its origin: the text
@@ -193,9 +207,9 @@ static Status run_in_worker(Tuner *t, const Run *r, const Params *job, Outcome *
   if (end == JOB_FAILED) {
     const char *text = params_get(&out->fields, "why");
     why = text ? text : "";
-    // A device that is not there is no fault of the point.
-    if (!strcmp(stage, "start") && wire_number(&out->fields, "status") == ST_DEVICE)
-      return diag_fail(d, ST_DEVICE, "%s", why);
+    // A device that is not there, or an option that is none, is no fault of the point.
+    if (!strcmp(stage, "start") && wire_number(&out->fields, "lost"))
+      return diag_fail(d, (Status)wire_number(&out->fields, "status"), "%s", why);
   }
   out->why = end == JOB_DONE ? "" : arena_printf(t->arena, "at %s: %s", stage, why);
   return end == JOB_INTERRUPTED ? ST_INTERRUPTED : ST_OK;

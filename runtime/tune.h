@@ -52,6 +52,9 @@ void tune_begin_run(Tuner *t);
 // problem (chunks) are its values.  ST_INPUT for a name that is neither.
 Status tune_point(Tuner *t, const Run *r, const char *point, Params *params, Problem **problem,
                   Diag *d);
+// Every point of every run, before the first one runs: templates that are not there, names that are
+// none, values that are no numbers.
+Status tune_check(Session *s, const Run *runs, int nruns, Diag *d);
 // `expected`, `prediction`: what was predicted for this point, and that line's hash; 0 and NULL for
 // none.  Only what ends the whole run is a Status: ST_INTERRUPTED, a worker that can't be started,
 // a store that can't be written, an unknown name.

@@ -12,6 +12,14 @@ static _Thread_local int depth; // of this thread's context stack
 EXPORT FakeCuda *fake_cuda_state(void);
 FakeCuda *fake_cuda_state(void) { return &fake; }
 
+// What a program under test finds: FAKE_CUDA_DEVICES GPUs with FAKE_CUDA_FREE bytes free.
+__attribute__((constructor)) static void read_environment(void) {
+  const char *devices = getenv("FAKE_CUDA_DEVICES"), *free_bytes = getenv("FAKE_CUDA_FREE");
+  fake.driver_version = 13000;
+  if (devices) fake.devices = atoi(devices);
+  if (free_bytes) fake.free_bytes = strtoull(free_bytes, NULL, 10);
+}
+
 static bool sticky(CuResult r) { return r == 700 || (r >= 715 && r <= 719); }
 
 // Every function begins here: the result to give, 0 to go on.

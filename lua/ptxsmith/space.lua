@@ -35,17 +35,17 @@ local function field_names()
 end
 
 local function check(sweep, label)
-  if type(sweep) ~= "table" then error(label .. " is a " .. type(sweep) .. ", not a table", 0) end
+  if type(sweep) ~= "table" then refuse(label .. " is a " .. type(sweep) .. ", not a table") end
   for name in pairs(sweep) do
     if not rawget(fields, name) then
-      error(label .. " has a field " .. tostring(name) .. "; known are " .. field_names(), 0)
+      refuse(label .. " has a field " .. tostring(name) .. "; known are " .. field_names())
     end
   end
   for name, rule in pairs(fields) do
     local value = rawget(sweep, name)
-    if value == nil and rule[2] then error(label .. ": " .. name .. " is missing", 0) end
+    if value == nil and rule[2] then refuse(label .. ": " .. name .. " is missing") end
     if value ~= nil and type(value) ~= rule[1] then
-      error(label .. ": " .. name .. " is a " .. type(value) .. ", not a " .. rule[1], 0)
+      refuse(label .. ": " .. name .. " is a " .. type(value) .. ", not a " .. rule[1])
     end
   end
 end
@@ -54,7 +54,7 @@ end
 local function axis_names(axes)
   local names = {}
   for name in pairs(axes) do
-    if type(name) ~= "string" then error("params: every entry is name = values", 0) end
+    if type(name) ~= "string" then refuse("params: every entry is name = values") end
     names[#names + 1] = name
   end
   table.sort(names)
@@ -64,7 +64,7 @@ end
 local function values_of(axes, name)
   local values = axes[name]
   if type(values) ~= "table" then return { values } end
-  if #values == 0 then error("params: " .. name .. " has no values", 0) end
+  if #values == 0 then refuse("params: " .. name .. " has no values") end
   return values
 end
 
@@ -89,7 +89,7 @@ end
 local function value_text(name, value)
   if type(value) == "boolean" then return value and "1" or "0" end
   if math.type(value) == "integer" or type(value) == "string" then return tostring(value) end
-  error("params: " .. name .. " has a value that is neither an integer, a truth nor a text", 0)
+  refuse("params: " .. name .. " has a value that is neither an integer, a truth nor a text")
 end
 
 -- "chunks=8 vec=4": names sorted.
@@ -111,6 +111,14 @@ function space.powers(first, last)
   return list
 end
 
+-- A point whose missing names are mistakes, not nil.
+local strict = {
+  __index = function(point, name)
+    error("the point has no " .. tostring(name) .. "; it has " ..
+      table.concat(axis_names(point), ", "), 2)
+  end,
+}
+
 local function add_run(runs, sweep, label, spec)
   local values = problem(spec)
   local run = {
@@ -121,6 +129,7 @@ local function add_run(runs, sweep, label, spec)
   }
   local where = rawget(sweep, "where")
   for _, point in ipairs(space.product(rawget(sweep, "params") or {})) do
+    setmetatable(point, strict)
     if not where or where(point, values) then
       run.points[#run.points + 1] = space.text(point)
       run.params[#run.params + 1] = point
@@ -133,14 +142,16 @@ end
 
 -- What a script returned as a list of runs.
 function space.runs(script)
-  if type(script) ~= "table" then error("the script returns a " .. type(script) .. ", not a table", 0) end
+  if type(script) ~= "table" then
+    refuse("the script returns a " .. type(script) .. ", not a table")
+  end
   local list = rawget(script, "template") and { script } or rawget(script, "rungs") or script
   local runs = {}
-  if #list == 0 then error("the script returns neither a sweep nor a list of them", 0) end
+  if #list == 0 then refuse("the script returns neither a sweep nor a list of them") end
   for i, sweep in ipairs(list) do
     local label = "sweep " .. i
     check(sweep, label)
-    if #sweep.problems == 0 then error(label .. ": problems is empty", 0) end
+    if #sweep.problems == 0 then refuse(label .. ": problems is empty") end
     for _, spec in ipairs(sweep.problems) do add_run(runs, sweep, label, spec) end
   end
   return runs
