@@ -13,6 +13,8 @@ static const char environment_key = 0;
 
 // ---- life ---------------------------------------------------------------------------------------
 
+const char *session_folder(const Session *s) { return s->dir; }
+
 Session *session_open(const char *dir, Diag *d) {
   struct stat st;
   if (dir && (stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))) {

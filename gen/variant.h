@@ -92,6 +92,7 @@ typedef struct Session Session;
 // `dir` overrides the built-in templates (a folder that holds templates/ and lua/); NULL: built-in.
 Session *session_open(const char *dir, Diag *d);
 void session_close(Session *s);
+const char *session_folder(const Session *s); // `dir`, NULL for the built-in templates
 
 // All templates, by name, sorted.  Lives as long as the session.
 Status session_templates(Session *s, const TemplateInfo ***out, int *n, Diag *d);

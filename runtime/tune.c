@@ -181,6 +181,10 @@ static Params job_fields(Tuner *t, const Run *r, const Params *params, const Pro
   params_set(a, &job, "params", text);
   params_set(a, &job, "problem", problem_text(a, p));
   params_set(a, &job, "seed", arena_printf(a, "%llu", (unsigned long long)t->opts.seed));
+  const VariantOpts *build = &t->opts.build; // the worker has them from its command line
+  if (build->hook_path) params_set(a, &job, "hook", build->hook_path);
+  if (build->sm) params_set(a, &job, "target", arena_printf(a, "sm_%d%.*s", build->sm,
+                                                            build->sm_suffix != 0, &build->sm_suffix));
   put_number(a, &job, "samples", t->opts.samples ? t->opts.samples : r->samples);
   put_number(a, &job, "threads", t->opts.threads);
   put_number(a, &job, "grid", t->opts.grid);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
 #include "timer.h"
 #include "verify_gates.h"
 
@@ -108,7 +109,8 @@ static Status check_real(const AttnInputs *real, const Problem *p, Dtype t, Diag
 static Status all_gates(GateRun *g, const Source *expect, Diag *d) {
   Status st = gate_equal_weights(g, d);
   if (st == ST_OK) st = gate_expect(g, expect, d);
-  if (g->opts->quick || st != ST_OK) return st;
+  bool quick = g->opts->quick && !g->rule; // with a hook only the gates below have run anything
+  if (quick || st != ST_OK) return st;
   st = gate_one_key(g, d);
   return st == ST_OK ? gate_reference(g, d) : st;
 }
@@ -140,8 +142,9 @@ static Status verify_attention(Session *s, DeviceRun *run, const VerifyOpts *opt
 
 // ---- the verdict
 // ---------------------------------------------------------------------------------
-static const char *reproduce(Arena *a, const Device *dev, const char *template_name,
-                             const Operator *op, const VerifyOpts *opts) {
+static const char *reproduce(Arena *a, const Session *s, const Device *dev,
+                             const char *template_name, const Operator *op,
+                             const VerifyOpts *opts) {
   char *text = arena_printf(a, "ptxsmith verify %s", template_name);
   const Params *params = &op->step[0].variant->params;
   for (int i = 0; i < params->n; i++)
@@ -150,10 +153,15 @@ static const char *reproduce(Arena *a, const Device *dev, const char *template_n
       arena_printf(a, "%s --problem %s --device %s --seed %llu", text, problem_text(a, op->problem),
                    device_info(dev)->id, (unsigned long long)opts->seed);
   if (opts->grid) text = arena_printf(a, "%s --grid %u", text, opts->grid);
-  if (opts->build.hook_path) text = arena_printf(a, "%s --hook %s", text, opts->build.hook_path);
-  if (opts->build.sm)
-    text = arena_printf(a, "%s --target sm_%d%c", text, opts->build.sm,
-                        opts->build.sm_suffix ? opts->build.sm_suffix : ' ');
+  const VariantOpts *build = &opts->build;
+  if (build->hook_path)
+    text = arena_printf(a, "%s --hook %s", text, cli_quote(a, build->hook_path));
+  if (build->sm) {
+    const char suffix[] = {build->sm_suffix, 0};
+    text = arena_printf(a, "%s --target sm_%d%s", text, build->sm, suffix);
+  }
+  const char *folder = session_folder(s);
+  if (folder) text = arena_printf(a, "%s --templates %s", text, cli_quote(a, folder));
   if (opts->real_args) text = arena_printf(a, "%s %s", text, opts->real_args);
   return text;
 }
@@ -187,7 +195,7 @@ Status verify(Session *s, Device *dev, const char *template_name, const Params *
   if (st == ST_OK) st = operator_plan(run.op, dev, &run.plan, d);
   if (st == ST_OK) {
     const Operator *op = run.op;
-    out->reproduce = reproduce(a, dev, template_name, op, opts);
+    out->reproduce = reproduce(a, s, dev, template_name, op, opts);
     st = verify_attention(s, &run, opts, out, a, d);
   }
   operator_free(run.op);

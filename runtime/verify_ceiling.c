@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
 #include "timer.h"
 #include "verify_data.h"
 #include "verify_run.h"
@@ -130,10 +131,12 @@ static int64_t result_words(const Operator *op) {
   return problem_int(op->problem, operator_arg(op, "dst") ? "words" : "threads", 0);
 }
 
-static const char *reproduce(Arena *a, const Operator *op, const Device *dev) {
+static const char *reproduce(Arena *a, const Session *s, const Operator *op, const Device *dev) {
   const Variant *v = op->step[0].variant;
-  return arena_printf(a, "ptxsmith verify %s --problem words=%lld --device %s", v->id,
-                      (long long)problem_int(op->problem, "words", 0), device_info(dev)->id);
+  const char *folder = session_folder(s);
+  return arena_printf(a, "ptxsmith verify %s --problem words=%lld --device %s%s%s", v->id,
+                      (long long)problem_int(op->problem, "words", 0), device_info(dev)->id,
+                      folder ? " --templates " : "", folder ? cli_quote(a, folder) : "");
 }
 
 Status ceiling_verify(Session *s, Device *dev, const char *template_name, const Params *given,
@@ -142,7 +145,7 @@ Status ceiling_verify(Session *s, Device *dev, const char *template_name, const 
   CeilingRun r = {.dev = dev};
   Status st = operator_make(s, template_name, given, ceiling_problem(a, p, dev), NULL, &r.op, d);
   if (st != ST_OK) return st;
-  out->reproduce = reproduce(a, r.op, dev);
+  out->reproduce = reproduce(a, s, r.op, dev);
   if (!output_name(r.op))
     st = diag_fail(d, ST_INPUT, "%s has none of the outputs sums, dst and out", template_name);
   if (st == ST_OK) st = operator_load(r.op, dev, d);
