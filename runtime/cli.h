@@ -77,6 +77,12 @@ enum { // the same as bits, for the table of options
   X(GRAPH, "graph", 0, FLAG, "", IN_BENCH | IN_SWEEP | IN_WORKER, "time a CUDA graph's replay")    \
   X(OUT, "out", 0, TEXT, "DIR", IN_SWEEP | IN_CAMPAIGN, "folder of the results; out/ by default")  \
   X(LIMIT, "limit", 0, COUNT, "N", IN_SWEEP, "only the first N variants")                          \
+  X(SANITIZE, "sanitize", 0, FLAG, "", IN_RUN,                                                     \
+    "sim: look for data races, barrier misuse and unfinished copies")                              \
+  X(SCHEDULE, "schedule", 0, NUMBER, "SEED", IN_RUN,                                               \
+    "sim: the order of blocks, warps and completions; 0 is the fixed one")                         \
+  X(SCHEDULES, "schedules", 0, COUNT, "N", IN_VERIFY,                                              \
+    "sim: N schedules, from --schedule on; the first that fails is named")                         \
   X(THREADS, "threads", 'j', COUNT, "N", IN_DEVICE, "host threads; by default all cores")          \
   X(ISA, "isa", 0, TEXT, "baseline|avx2|avx512", IN_DEVICE, "sim's host instructions")             \
   X(TEMPLATES, "templates", 0, TEXT, "DIR", IN_ALL, "a folder with templates/ and lua/ to use")    \

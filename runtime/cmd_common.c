@@ -23,7 +23,8 @@ Status cmd_device(Cmd *c, Device **out) {
     if (st) return st;
     SimOpts opts = {.threads = (int)cli->number[OPT_THREADS],
                     .isa = isa,
-                    .seed = cli->number[OPT_SEED],
+                    .seed = cli->number[cli_has(cli, OPT_SCHEDULE) ? OPT_SCHEDULE : OPT_SEED],
+                    .sanitize = cli_has(cli, OPT_SANITIZE),
                     .counters = true};
     device_sim_opts(c->device, &opts);
   }

@@ -6,7 +6,7 @@
 //   sim_cluster.c  CTAs that run together            sim_alu.c ...  what Ops do
 //   sim_cta.c      a CTA: warps take turns
 //   sim_warp.c     a warp: groups of lanes           sim_trap.c     what went wrong, as text
-//   sim_count.c    what instructions did, in numbers
+//   sim_count.c    what instructions did, in numbers  sim_race.h   the race detector
 #ifndef PTXSMITH_SIM_H
 #define PTXSMITH_SIM_H
 
@@ -41,6 +41,7 @@ typedef struct Buffer {
   _Atomic uint64_t *touched[2]; // bit for each sector read, written; NULL until a launch counts
   _Atomic bool dirty;           // some bit is set
   void *raw;     // what to free
+  struct RaceCells *cells; // of the race detector, NULL until a sanitized launch comes by
 } Buffer;
 
 // ---- decoded code ---------------------------------------------------------------------------------
@@ -231,6 +232,7 @@ typedef struct Cta {
   uint64_t steps, told; // instructions run; of those the Grid knows
   int64_t turn;         // length of a warp's turn
   uint64_t random;
+  struct RaceCta *race; // NULL: not sanitized
   uint8_t *memory;     // one block for files, local and shared memory
 } Cta;
 
@@ -239,6 +241,7 @@ enum { SIM_MAX_CLUSTER = 16 };
 typedef struct Cluster {
   struct Grid *grid;
   uint64_t index;   // in the grid of clusters
+  uint64_t order;   // its place in the schedule
   int n;
   Cta *ctas[SIM_MAX_CLUSTER]; // index = rank
   uint64_t barriers; // phases completed
@@ -254,8 +257,8 @@ typedef struct Grid {
   uint64_t nclusters;
   Memory params;
   uint32_t dynamic_at; // aligned
-  _Atomic uint64_t next;      // cluster to take
-  _Atomic uint64_t first_bad; // lowest cluster that trapped
+  _Atomic uint64_t next;      // place in the schedule to take
+  _Atomic uint64_t first_bad; // first place whose cluster trapped
   _Atomic uint64_t steps;
   _Atomic bool stopped;       // Ctrl-C
   _Atomic bool no_memory;
@@ -278,6 +281,7 @@ typedef struct SimDevice {
   struct SimPool *pool;
   Graph *capture;
   Counters count;
+  struct Race *race;        // of sanitized launches, NULL until there is one
   pthread_mutex_t wide;     // atom.b128
 } SimDevice;
 

@@ -4,6 +4,7 @@
 // address.  Else the 32 addresses are checked together against one buffer; only when that fails
 // are they taken one by one, to find the lane that is wrong.
 #include "sim_count.h"
+#include "sim_race.h"
 
 enum { ADDR_REG64, ADDR_REG32, ADDR_UNIFORM, ADDR_FRAME }; // Op.kind
 
@@ -283,6 +284,8 @@ const Op *sim_access_at(Warp *w, const Op *op, uint64_t a[32], AccessKind kind, 
   const Op *stop = check_all(w, op, a, kind, out);
   if (!stop && sim_counts(w) && op->in->space != PTX_S_PARAM)
     sim_count_access(w, op, op->space, a, w->active, (uint32_t)op->bytes * op->vec, kind);
+  if (!stop && w->cta->race)
+    sim_race_access(w, op, a, kind, out);
   return stop;
 }
 

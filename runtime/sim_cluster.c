@@ -4,6 +4,7 @@
 
 #include "sim_decode.h"
 #include "sim_ops.h"
+#include "sim_race.h"
 #include "sim_run.h"
 
 // ---- a cluster ------------------------------------------------------------------------------------
@@ -37,13 +38,15 @@ static void split3(uint64_t index, const uint32_t extent[3], uint32_t out[3]) {
   out[2] = (uint32_t)(index / extent[0] / extent[1]);
 }
 
-static void start(Cluster *k, uint64_t index) {
+static void start(Cluster *k, uint64_t order) {
+  uint64_t index = sim_schedule_cluster(k->grid, order);
   const Grid *g = k->grid;
   const uint32_t *grid = g->launch.grid;
   uint32_t clusters[3], first[3], in[3];
   for (int i = 0; i < 3; i++)
     clusters[i] = grid[i] / g->cluster[i];
   k->index = index;
+  k->order = order;
   k->barriers = 0;
   split3(index, clusters, first);
   for (int r = 0; r < k->n; r++) {
@@ -70,12 +73,14 @@ const TrapInfo *sim_cluster_trap(const Cluster *k) {
   return NULL;
 }
 
-bool sim_cluster_run(Cluster *k, uint64_t index) {
-  start(k, index);
+bool sim_cluster_run(Cluster *k, uint64_t order) {
+  start(k, order);
   for (bool moved = true; moved;) {
+    uint8_t turns[SIM_MAX_CLUSTER];
+    sim_schedule_turns(k->ctas[0], turns, k->n);
     moved = false;
     for (int i = 0; i < k->n; i++)
-      if (!sim_cta_round(k->ctas[i], &moved))
+      if (!sim_cta_round(k->ctas[turns[i]], &moved))
         return false;
   }
   if (!ended(k))
@@ -109,6 +114,7 @@ static void complete_phase(Cluster *k) {
     return;
   k->barriers++;
   k->ctas[0]->barriers++; // counted once
+  sim_order_cluster_phase(k);
   for (int i = 0; i < k->n; i++)
     for (int j = 0; j < k->ctas[i]->nwarps; j++)
       wake(&k->ctas[i]->warps[j]);
@@ -137,6 +143,7 @@ static const Op *op_arrive(Warp *w, const Op *op) {
     return sim_trap_at(w, op, (uint32_t)sim_first(twice),
                        "cluster barrier: arrived at again before barrier.cluster.wait");
   w->at_cluster |= w->active;
+  sim_order_cluster_arrive(w, op);
   w->owe_wait |= w->active;
   complete_phase(w->cta->cluster);
   return op + 1;
@@ -155,6 +162,7 @@ static const Op *op_wait(Warp *w, const Op *op) {
     return sim_leave(w, EV_BLOCK, op);
   }
   w->owe_wait &= ~w->active;
+  sim_order_cluster_wait(w);
   return op + 1;
 }
 

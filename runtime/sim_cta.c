@@ -3,6 +3,7 @@
 
 #include "interrupt.h"
 #include "sim_ops.h"
+#include "sim_race.h"
 #include "sim_run.h"
 
 enum { TURN = 1 << 16 }; // warp instructions
@@ -76,7 +77,8 @@ Cta *sim_cta_new(Cluster *k, int rank) {
     make_warp(c, i, c->memory + one * (size_t)i, file, local);
     c->warps[i].frames = c->frames + (size_t)i * SIM_MAX_FRAMES;
   }
-  c->random = g->dev->opts.seed ? g->dev->opts.seed ^ (uint64_t)rank << 32 : 0;
+  if (g->dev->opts.sanitize)
+    c->race = race_cta_new(c);
   sim_sregs_fixed(c);
   return c;
 }
@@ -84,6 +86,7 @@ Cta *sim_cta_new(Cluster *k, int rank) {
 void sim_cta_free(Cta *c) {
   if (!c)
     return;
+  race_cta_free(c->race);
   free(c->memory), free(c->warps), free(c->blocks), free(c->frames), free(c->counts);
   free(c);
 }
@@ -109,18 +112,14 @@ void sim_cta_start(Cta *c) {
   memset(c->bar, 0, sizeof c->bar);
   memset(c->shared.shadow, 0, c->shared.bytes);
   sim_sregs_block(c);
+  sim_schedule_block(c);
+  if (c->race)
+    race_cta_start(c);
   for (int i = 0; i < c->nwarps; i++)
     start_warp(&c->warps[i]);
 }
 
 // ---- turns ----------------------------------------------------------------------------------------
-static uint64_t next_random(Cta *c) { // xorshift64*
-  c->random ^= c->random >> 12;
-  c->random ^= c->random << 25;
-  c->random ^= c->random >> 27;
-  return c->random * UINT64_C(0x2545F4914F6CDD1D);
-}
-
 // The Grid adds up instructions of all CTAs: for the limit.
 static bool within_limits(Cta *c, Warp *w) {
   Grid *g = c->grid;
@@ -131,7 +130,7 @@ static bool within_limits(Cta *c, Warp *w) {
   c->told = c->steps;
   if (interrupt_pending())
     atomic_store(&g->stopped, true);
-  if (atomic_load(&g->stopped) || atomic_load(&g->first_bad) < c->cluster->index)
+  if (atomic_load(&g->stopped) || atomic_load(&g->first_bad) < c->cluster->order)
     return false;
   if (!limit || total <= limit || !w->ngroups)
     return true;
@@ -145,14 +144,14 @@ static bool within_limits(Cta *c, Warp *w) {
 }
 
 bool sim_cta_round(Cta *c, bool *moved) {
-  uint64_t seed = c->grid->dev->opts.seed;
-  int shift = seed ? (int)(next_random(c) % (uint64_t)c->nwarps) : 0;
+  uint8_t order[SIM_MAX_WARPS];
+  sim_schedule_turns(c, order, c->nwarps);
   for (int i = 0; i < c->nwarps; i++) {
-    Warp *w = &c->warps[(i + shift) % c->nwarps];
+    Warp *w = &c->warps[order[i]];
     if (!sim_warp_ready(w))
       continue;
     *moved = true;
-    c->turn = seed ? (int64_t)(16 + next_random(c) % 1024) : TURN;
+    c->turn = c->grid->dev->opts.seed ? sim_schedule_turn(c) : TURN;
     sim_warp_run(w);
     if (c->trap.set || !within_limits(c, w))
       return false;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "sim_count.h"
+#include "sim_race.h"
 
 // ---- buffers --------------------------------------------------------------------------------------
 static uint32_t free_id(SimDevice *dev) {
@@ -57,7 +58,9 @@ void sim_free(SimDevice *dev, DevPtr p) {
   dev->buffers[p >> SIM_ID_SHIFT] = NULL;
   dev->used -= b->mem.bytes;
   free((void *)b->touched[0]), free((void *)b->touched[1]);
-  free(b->raw), free(b->mem.shadow), free(b);
+  if (b->cells)
+    race_cells_free(b->cells);
+  free(b->raw), free(b->mem.shadow), free(b->cells), free(b);
 }
 
 static Status op_alloc(Device *dev, uint64_t bytes, const char *what, DevPtr *out, Diag *d) {
@@ -247,6 +250,7 @@ static void op_close(Device *dev) {
       sim_free(sim, sim->buffers[i]->mem.base);
   if (sim->capture)
     op_graph_free(dev, sim->capture);
+  race_free(sim->race);
   sim_pool_free(sim->pool);
   pthread_mutex_destroy(&sim->wide);
   free(sim->buffers);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "sim_count.h"
+#include "sim_race.h"
 #include "sim_run.h"
 
 // ---- what a launch may be -------------------------------------------------------------------------
@@ -69,9 +70,9 @@ static Status check_cluster(const SimKernel *k, const Launch *l, uint32_t cluste
 // ---- running --------------------------------------------------------------------------------------
 static void keep_trap(Grid *g, const Cluster *k) {
   pthread_mutex_lock(&g->lock);
-  if (k->index < atomic_load(&g->first_bad)) {
+  if (k->order < atomic_load(&g->first_bad)) {
     g->trap = *sim_cluster_trap(k);
-    atomic_store(&g->first_bad, k->index);
+    atomic_store(&g->first_bad, k->order);
   }
   pthread_mutex_unlock(&g->lock);
 }
@@ -106,7 +107,7 @@ static void work(void *arg, int worker) {
 
 static int thread_count(const SimDevice *dev, uint64_t nclusters) {
   const SimOpts *o = &dev->opts;
-  long n = o->seed ? 1 : o->threads ? o->threads : sysconf(_SC_NPROCESSORS_ONLN);
+  long n = o->seed || o->sanitize ? 1 : o->threads ? o->threads : sysconf(_SC_NPROCESSORS_ONLN);
   return n < 1 ? 1 : (uint64_t)n > nclusters ? (int)nclusters : (int)n;
 }
 
@@ -135,6 +136,11 @@ Status sim_launch(SimDevice *dev, const Launch *l, Diag *d) {
   g.is_cluster = blocks > 1 || p->entry->ptx->cluster[0];
   g.nclusters = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] / blocks;
   g.params = (Memory){0, l->arg_bytes, (uint8_t *)(uintptr_t)l->args, NULL};
+  if (dev->opts.sanitize) {
+    if (!dev->race && !(dev->race = race_new(dev)))
+      return diag_fail(d, ST_DEVICE, "sim: out of host memory for the race detector");
+    race_begin(dev->race, &g);
+  }
   pthread_mutex_init(&g.lock, NULL);
   sim_pool_run(dev->pool, thread_count(dev, g.nclusters), work, &g);
   pthread_mutex_destroy(&g.lock);
@@ -145,5 +151,6 @@ Status sim_launch(SimDevice *dev, const Launch *l, Diag *d) {
     return diag_fail(d, ST_DEVICE, "sim: out of host memory for a block's registers");
   if (atomic_load(&g.stopped))
     return ST_INTERRUPTED;
-  return g.trap.set ? sim_trap_report(&g, &g.trap, d) : ST_OK;
+  Status raced = dev->opts.sanitize ? race_report(dev->race, &g, d) : ST_OK;
+  return g.trap.set ? sim_trap_report(&g, &g.trap, d) : raced;
 }

@@ -6,7 +6,7 @@
 
 Cluster *sim_cluster_new(Grid *g);    // NULL: out of host memory
 void sim_cluster_free(Cluster *k);
-bool sim_cluster_run(Cluster *k, uint64_t index); // false: it trapped, or was told to stop
+bool sim_cluster_run(Cluster *k, uint64_t order); // at a place of the schedule; false: it trapped, or was told to stop
 const TrapInfo *sim_cluster_trap(const Cluster *k); // NULL: none
 
 Cta *sim_cta_new(Cluster *k, int rank);
@@ -24,6 +24,13 @@ uint32_t sim_barrier_expected(const Cta *c, const Barrier *b);
 
 void sim_cluster_barrier(const Cluster *k, uint32_t *arrived, uint32_t *expected); // threads
 void sim_cluster_lanes_ended(Cluster *k);
+
+// sim_schedule.c: all random choices of a CTA come from sim_random.
+uint64_t sim_random(Cta *c);
+void sim_schedule_block(Cta *c);                               // a CTA begins
+void sim_schedule_turns(Cta *c, uint8_t *order, int n);        // of n warps or CTAs in a round
+int64_t sim_schedule_turn(Cta *c);                             // the length of one
+uint64_t sim_schedule_cluster(const Grid *g, uint64_t at);     // which one comes then
 
 void sim_trap_deadlock(Cluster *k);
 Status sim_trap_report(const Grid *g, const TrapInfo *t, Diag *d);

@@ -1,6 +1,7 @@
 // sim_sync.c: barriers of the CTA and of the warp, fences.  ISA 9.7.13.1-4.
 #include "sim_decode.h"
 #include "sim_ops.h"
+#include "sim_race.h"
 #include "sim_run.h"
 
 typedef enum BarKind { BAR_SYNC, BAR_ARRIVE, BAR_POPC, BAR_AND, BAR_OR } BarKind;
@@ -58,6 +59,7 @@ static void give_result(Warp *w, const Group *g, const Op *op, uint32_t result) 
 static void release(Cta *c, int id) {
   Barrier *b = &c->bar[id];
   uint32_t result = b->kind >= BAR_POPC ? reduce(c, b) : 0;
+  sim_order_complete(c, id);
   for (int i = 0; i < c->nwarps; i++) {
     Warp *w = &c->warps[i];
     for (int k = 0; k < w->ngroups; k++) {
@@ -65,9 +67,11 @@ static void release(Cta *c, int id) {
       if (g->state != GROUP_BARRIER || g->bar != id)
         continue;
       give_result(w, g, g->pc - 1, result);
+      sim_order_go_on(w, g->mask, id);
       g->state = GROUP_READY;
     }
   }
+  sim_order_reset(c, id);
   *b = (Barrier){0};
 }
 
@@ -143,6 +147,7 @@ static const Op *op_bar(Warp *w, const Op *op) {
     c->barriers++;
   }
   b->arrived[w->index] |= w->active;
+  sim_order_arrive(w, op, (int)id);
   if (op->kind >= BAR_POPC)
     b->value[w->index] = (b->value[w->index] & ~w->active) | (*sim_mask(w, op->c) & w->active);
   if (op->kind == BAR_ARRIVE) {
@@ -199,6 +204,7 @@ static const Op *op_barwarp(Warp *w, const Op *op) {
     if (w->groups[i].state == GROUP_WARPBAR && w->groups[i].need == need)
       here |= w->groups[i].mask;
   if ((here & need) == need) {
+    sim_order_lanes(w, need);
     for (int i = 0; i < w->ngroups; i++)
       if (w->groups[i].state == GROUP_WARPBAR && w->groups[i].need == need) {
         w->groups[i].state = GROUP_READY;
@@ -220,7 +226,7 @@ bool sim_barwarp(Decoder *x, const PtxInst *in) {
 }
 
 static const Op *op_fence(Warp *w, const Op *op) {
-  (void)w;
+  sim_order_fence(w, op);
   atomic_thread_fence(memory_order_seq_cst);
   return op + 1;
 }

@@ -1,0 +1,423 @@
+// sim_race.c: every access against the shadow: who touched these bytes before, and does this thread
+// know of it?  After FastTrack (Flanagan, Freund, PLDI 2009) with events in the place of epochs.
+//
+// What most accesses meet lies in front of a barrier, and is settled by comparing cells with two
+// numbers, four cells at a time.  The rest is looked at cell by cell.
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "sim_ops.h"
+#include "sim_race.h"
+
+// ---- the device's state ---------------------------------------------------------------------------
+Race *race_new(SimDevice *dev) {
+  Race *r = calloc(1, sizeof *r);
+  if (r)
+    r->dev = dev;
+  return r;
+}
+
+void race_free(Race *r) {
+  if (!r)
+    return;
+  race_vars_free(r);
+  free(r->events), free(r->strength);
+  free(r);
+}
+
+void race_cells_clear(RaceCells *c) {
+  if (!c->write)
+    return;
+  memset(c->write, 0, (1 + RACE_READERS) * c->n * sizeof *c->write);
+  if (c->strong)
+    memset(c->strong, 0, c->n * sizeof *c->strong);
+}
+
+void race_begin(Race *r, Grid *g) {
+  if (r->now > RACE_MAX_EVENTS / 2) { // start again: all that was is forgotten
+    for (uint32_t i = 1; i < r->dev->nbuffers; i++)
+      if (r->dev->buffers[i] && r->dev->buffers[i]->cells)
+        race_cells_clear(r->dev->buffers[i]->cells);
+    r->now = 0;
+  }
+  r->grid = g;
+  r->base = r->now;
+  r->full = false;
+  r->nfound = r->more = 0;
+  race_vars_free(r);
+  free(r->strength);
+  r->strength = calloc((size_t)g->prog->nops + 1, 1);
+  if (!r->strength)
+    abort();
+}
+
+// ---- events ---------------------------------------------------------------------------------------
+uint32_t race_new_event(Race *r, uint64_t who, const Op *op, uint32_t lanes) {
+  if (r->now == RACE_MAX_EVENTS - 1) {
+    r->full = true;
+    return 0;
+  }
+  uint32_t at = r->now++ - r->base;
+  if (at >= r->cap) {
+    r->cap = r->cap ? 2 * r->cap : 4096;
+    r->events = realloc(r->events, r->cap * sizeof *r->events);
+    if (!r->events)
+      abort();
+  }
+  r->events[at] = (Event){who, op, lanes};
+  return r->now;
+}
+
+const Event *race_event_of(const Race *r, int32_t cell) {
+  uint32_t e = (uint32_t)cell >> RACE_LANE_BITS;
+  return e > r->base && e <= r->now ? &r->events[e - r->base - 1] : NULL;
+}
+
+uint32_t race_event(Warp *w, const Op *op, uint32_t lanes) {
+  Race *r = w->cta->race->race;
+  RaceWarp *rw = &w->cta->race->warp[w->index];
+  uint32_t *last = &rw->last[op - r->grid->prog->ops];
+  if (*last > rw->epoch && *last <= r->now && r->events[*last - r->base - 1].lanes == lanes)
+    return *last;
+  return *last = race_new_event(r, who_of(w->cta->index, w->index), op, lanes);
+}
+
+// ---- cells ----------------------------------------------------------------------------------------
+void race_cells_free(RaceCells *c) {
+  free(c->write), free(c->strong);
+  *c = (RaceCells){0};
+}
+
+static bool cells_make(RaceCells *c, uint64_t bytes, int shift) {
+  c->shift = shift;
+  c->n = (bytes >> shift) + 64;
+  c->write = calloc((1 + RACE_READERS) * c->n, sizeof *c->write);
+  for (int k = 0; k < RACE_READERS && c->write; k++)
+    c->read[k] = c->write + (uint64_t)(k + 1) * c->n;
+  return c->write != NULL;
+}
+
+static bool make_strong(RaceCells *c) {
+  if (!c->strong)
+    c->strong = calloc(c->n, sizeof *c->strong);
+  return c->strong != NULL;
+}
+
+// Makes cells fine enough for accesses of `bytes`; what stands in a cell stands in all its parts.
+bool race_refine(RaceCells *c, uint64_t bytes) {
+  int shift = bytes >= 4 ? 2 : bytes == 2 ? 1 : 0;
+  if (c->shift <= shift)
+    return true;
+  RaceCells fine = {0};
+  if (!cells_make(&fine, (c->n - 64) << c->shift, shift))
+    return false;
+  int each = c->shift - shift;
+  if (c->strong && !make_strong(&fine)) {
+    race_cells_free(&fine);
+    return false;
+  }
+  for (uint64_t i = 0; i < (c->n - 64) << each; i++) {
+    fine.write[i] = c->write[i >> each];
+    if (c->strong)
+      fine.strong[i] = c->strong[i >> each];
+    for (int k = 0; k < RACE_READERS; k++)
+      fine.read[k][i] = c->read[k][i >> each];
+  }
+  race_cells_free(c);
+  *c = fine;
+  return true;
+}
+
+static RaceCells *buffer_cells(Buffer *b) {
+  if (!b->cells) {
+    b->cells = calloc(1, sizeof *b->cells);
+    if (b->cells && !cells_make(b->cells, (b->mem.bytes + 3) & ~UINT64_C(3), 2)) {
+      free(b->cells);
+      b->cells = NULL;
+    }
+  }
+  return b->cells;
+}
+
+static RaceCells *shared_cells(Cta *c) {
+  RaceCells *x = &c->race->shared;
+  if (!x->write && !cells_make(x, (c->shared.bytes + 3) & ~UINT64_C(3), 2))
+    return NULL;
+  return x;
+}
+
+Cta *race_owner(Cta *c, uint64_t shared) {
+  uint64_t rank = (shared & SIM_OFFSET_MASK) >> SIM_RANK_SHIFT;
+  return rank && rank <= (uint64_t)c->cluster->n ? c->cluster->ctas[rank - 1] : c;
+}
+
+// False for memory that threads don't share.
+bool race_span(Cta *c, uint8_t space, uint64_t address, RaceSpan *out) {
+  uint64_t window = address & ~SIM_OFFSET_MASK;
+  bool generic = space == PTX_S_GENERIC;
+  out->offset = address & SIM_OFFSET_MASK;
+  out->shared = space == PTX_S_SHARED || space == PTX_S_CLUSTER || (generic && window == SIM_WINDOW_SHARED);
+  if (out->shared) {
+    out->offset &= (UINT64_C(1) << SIM_RANK_SHIFT) - 1;
+    out->cells = shared_cells(race_owner(c, address));
+    return out->cells != NULL;
+  }
+  if (space != PTX_S_GLOBAL && !generic)
+    return false;
+  Buffer *b = sim_buffer(c->grid->dev, address);
+  out->cells = b && !b->is_const ? buffer_cells(b) : NULL;
+  return out->cells != NULL;
+}
+
+// ---- one access -----------------------------------------------------------------------------------
+typedef struct Touch {
+  Warp *w;
+  const Op *op;
+  Race *race;
+  RaceWarp *rw;
+  AccessKind kind;
+  uint8_t strength;
+  const uint64_t *a;  // of the lanes
+  uint64_t at;        // of the first cell: for messages
+  RaceSpan span;
+  int32_t base, start, floor; // what is known: up to base; after start up to floor
+  uint32_t event;
+} Touch;
+
+static void set_known(Touch *t) {
+  const RaceCta *rc = t->w->cta->race;
+  t->floor = t->rw->floor;
+  t->base = (int32_t)(t->race->base << RACE_LANE_BITS | 31);
+  t->start = rc->alone ? rc->start : INT32_MAX;
+  if (t->span.shared && rc->alone) // nobody before this CTA touched it
+    t->base = rc->start;
+}
+
+static bool is_known(const Touch *t, int32_t cell) {
+  return cell <= t->base || (cell > t->start && cell <= t->floor);
+}
+
+// Stores of one instruction may meet when they bring the same value.
+static bool same_value(const Touch *t, uint32_t x, uint32_t y) {
+  const Op *op = t->op;
+  if (strcmp(ptx_inst_form(op->in)->stem, "st") || t->a[x] != t->a[y])
+    return false;
+  size_t step = op->width == 4 ? 4 : 8;
+  for (int k = 0; k < op->vec; k++) {
+    const uint8_t *v = t->w->regs + (op->vec > 1 ? op->more->v[k] : op->b);
+    size_t n = op->bytes < step ? op->bytes : step;
+    if (memcmp(v + x * step, v + y * step, n))
+      return false;
+    if (op->width == 16 && memcmp(v + 256 + x * 8, v + 256 + y * 8, 8))
+      return false;
+  }
+  return true;
+}
+
+// Two strong accesses whose scopes hold both threads don't race.
+static bool both_strong(const Touch *t, const Event *e) {
+  uint8_t other = race_strength(t->race, e->op);
+  if (!(t->strength & other & ORDER_STRONG))
+    return false;
+  return e->who >> 6 == t->w->cta->index ||
+         (race_is_wide(t->race, t->strength) && race_is_wide(t->race, other));
+}
+
+static void found(const Touch *t, const Event *e, uint32_t lane, uint32_t other_lane, uint64_t cell,
+                  bool wrote) {
+  Finding f = {.op = t->op, .other = e->op, .cta = t->w->cta->index, .other_cta = e->who >> 6,
+               .thread = (uint32_t)t->w->index * 32 + lane};
+  bool in_flight = (e->who & 63) == WHO_ASYNC;
+  f.kind = in_flight ? FIND_IN_FLIGHT : FIND_RACE;
+  f.other_thread = in_flight ? e->lanes : (uint32_t)(e->who & 63) * 32 + other_lane;
+  const char *how = t->kind == ACCESS_READ ? "reads" : t->kind == ACCESS_WRITE ? "writes" : "updates";
+  const Buffer *b = t->span.shared ? NULL : sim_buffer(t->race->dev, t->a[lane]);
+  snprintf(f.what, sizeof f.what, "%s: %s byte %llu of %s%s%s, which %s %s",
+           in_flight ? "access to bytes in flight" : "data race", how,
+           (unsigned long long)(cell << t->span.cells->shift), b ? "\"" : "",
+           b ? b->name : "shared memory", b ? "\"" : "",
+           in_flight ? "an asynchronous operation" : "another thread",
+           in_flight ? (wrote ? "writes" : "reads") : (wrote ? "wrote" : "read"));
+  race_found(t->race, &f);
+}
+
+// A cell that is not known for sure, against `lanes`.
+static void judge(const Touch *t, int32_t prior, uint32_t lanes, uint64_t cell, bool wrote) {
+  const Event *e = race_event_of(t->race, prior);
+  if (!e)
+    return;
+  uint32_t by = e->lanes ? e->lanes : 1u << (prior & 31);
+  uint64_t me = who_of(t->w->cta->index, t->w->index);
+  if (e->who == me && by == lanes && !(by & (by - 1)))
+    return;
+  if ((e->who & 63) == WHO_ASYNC) {
+    if (!race_knows(t->rw, lanes, V_NOW, e->who, by, (uint32_t)prior >> RACE_LANE_BITS))
+      found(t, e, (uint32_t)sim_first(lanes), 0, cell, wrote);
+    return;
+  }
+  if (both_strong(t, e))
+    return;
+  SIM_LANES(m, lanes) {
+    uint32_t others = e->who == me ? by & ~(1u << m) : by;
+    if (!others)
+      continue;
+    if (race_knows(t->rw, 1u << m, V_NOW, e->who, others, (uint32_t)prior >> RACE_LANE_BITS))
+      continue;
+    uint32_t x = (uint32_t)sim_first(others);
+    bool together = (uint32_t)prior >> RACE_LANE_BITS == t->event && wrote &&
+                    (t->w->active >> x & 1) && same_value(t, m, x);
+    if (together)
+      continue;
+    found(t, e, m, x, cell, wrote);
+    return;
+  }
+}
+
+// ---- cells of one access --------------------------------------------------------------------------
+static void look(const Touch *t, uint64_t cell, uint32_t lanes) {
+  const RaceCells *x = t->span.cells;
+  if (!is_known(t, x->write[cell]))
+    judge(t, x->write[cell], lanes, cell, true);
+  if (x->strong && !is_known(t, x->strong[cell]))
+    judge(t, x->strong[cell], lanes, cell, true);
+  if (t->kind & ACCESS_WRITE)
+    for (int k = 0; k < RACE_READERS; k++)
+      if (!is_known(t, x->read[k][cell]))
+        judge(t, x->read[k][cell], lanes, cell, false);
+}
+
+// A read takes the place of one that happened before it; else of either in turn.
+static int place_for(const Touch *t, uint64_t cell, int32_t mine) {
+  const RaceCells *x = t->span.cells;
+  int32_t a = x->read[0][cell], b = x->read[1][cell];
+  if (a == mine || b == mine)
+    return a == mine ? 0 : 1;
+  if (is_known(t, a))
+    return 0;
+  return is_known(t, b) ? 1 : (int)((t->event ^ cell) & 1);
+}
+
+static void note(const Touch *t, uint64_t cell, int32_t mine) {
+  RaceCells *x = t->span.cells;
+  if ((t->kind & ACCESS_WRITE) && (t->strength & ORDER_STRONG) && make_strong(x))
+    x->strong[cell] = mine;
+  else if (t->kind & ACCESS_WRITE)
+    x->write[cell] = mine;
+  else
+    x->read[place_for(t, cell, mine)][cell] = mine;
+}
+
+static void touch(const Touch *t, uint64_t first, uint64_t n, uint32_t lanes) {
+  int32_t mine = (int32_t)(t->event << RACE_LANE_BITS | (uint32_t)sim_first(lanes));
+  for (uint64_t i = first; i < first + n; i++) {
+    look(t, i, lanes);
+    note(t, i, mine);
+  }
+}
+
+// ---- 32 lanes side by side ------------------------------------------------------------------------
+typedef int32_t Four __attribute__((vector_size(16), aligned(4), may_alias));
+
+static bool any(Four x) { return (x[0] | x[1] | x[2] | x[3]) != 0; }
+
+static Four unknown(Four cell, Four base, Four start, Four floor) {
+  return (cell > base) & ((cell <= start) | (cell > floor));
+}
+
+static bool row_unknown(const Touch *t, const int32_t *cells, uint64_t n) {
+  Four base = (Four){} + t->base, start = (Four){} + t->start, floor = (Four){} + t->floor, bad = {};
+  for (uint64_t i = 0; i < n; i += 4)
+    bad |= unknown(*(const Four *)(cells + i), base, start, floor);
+  return any(bad);
+}
+
+// Cells of lane 0, lane 1 ...: 1 << per of each.
+static void row_fill(int32_t *cells, uint64_t n, int32_t mine, int per) {
+  static const Four steps[3] = {{0, 1, 2, 3}, {0, 0, 1, 1}, {0, 0, 0, 0}};
+  Four v = (Four){} + mine + steps[per < 2 ? per : 2];
+  if (per < 2) {
+    for (uint64_t i = 0; i < n; i += 4, v += 4 >> per)
+      *(Four *)(cells + i) = v;
+    return;
+  }
+  for (uint64_t i = 0; i < n; i += UINT64_C(1) << per, v += 1)
+    for (uint64_t k = 0; k < UINT64_C(1) << per; k += 4)
+      *(Four *)(cells + i + k) = v;
+}
+
+static bool is_mine(const int32_t *cells, uint64_t n, int32_t mine) {
+  return cells[0] == mine && cells[n - 1] == mine + 31;
+}
+
+static void row_look(const Touch *t, uint64_t first, uint64_t n, int per) {
+  const RaceCells *x = t->span.cells;
+  bool odd = row_unknown(t, x->write + first, n);
+  if (x->strong)
+    odd |= row_unknown(t, x->strong + first, n);
+  if (t->kind & ACCESS_WRITE)
+    for (int k = 0; k < RACE_READERS; k++)
+      odd |= row_unknown(t, x->read[k] + first, n);
+  if (odd)
+    for (uint64_t i = 0; i < n; i++)
+      look(t, first + i, 1u << (i >> per));
+}
+
+static void row_note(const Touch *t, uint64_t first, uint64_t n, int per) {
+  RaceCells *x = t->span.cells;
+  int32_t mine = (int32_t)(t->event << RACE_LANE_BITS);
+  if (t->kind & ACCESS_WRITE) {
+    bool strong = (t->strength & ORDER_STRONG) && make_strong(x);
+    row_fill(strong ? x->strong + first : x->write + first, n, mine, per);
+    return;
+  }
+  int32_t *a = x->read[0] + first, *b = x->read[1] + first;
+  if (is_mine(a, n, mine) || is_mine(b, n, mine))
+    return;
+  if (!row_unknown(t, a, n))
+    row_fill(a, n, mine, per);
+  else if (!row_unknown(t, b, n) || (t->event & 1))
+    row_fill(b, n, mine, per);
+  else
+    row_fill(a, n, mine, per);
+}
+
+// ---- the hook -------------------------------------------------------------------------------------
+static void lanes_apart(Touch *t, uint64_t size) {
+  SIM_LANES(i, t->w->active) {
+    if (!race_span(t->w->cta, t->op->space, t->a[i], &t->span) || !race_refine(t->span.cells, size))
+      continue;
+    set_known(t);
+    touch(t, t->span.offset >> t->span.cells->shift,
+          (size + (UINT64_C(1) << t->span.cells->shift) - 1) >> t->span.cells->shift, 1u << i);
+  }
+}
+
+void sim_race_access(Warp *w, const Op *op, const uint64_t a[32], AccessKind kind, const Access *s) {
+  Race *r = w->cta->race->race;
+  if (r->full || op->space == PTX_S_LOCAL || op->space == PTX_S_PARAM || op->space == PTX_S_CONST)
+    return;
+  uint64_t size = (uint64_t)op->bytes * op->vec;
+  uint32_t first = (uint32_t)sim_first(w->active);
+  Touch t = {.w = w, .op = op, .race = r, .rw = &w->cta->race->warp[w->index], .kind = kind,
+             .strength = race_strength(r, op), .a = a};
+  bool together = s->strided && s->stride == 0 && kind == ACCESS_READ;
+  t.event = race_event(w, op, together && (w->active & (w->active - 1)) ? w->active : 0);
+  if (!t.event)
+    return;
+  bool row = s->strided && s->stride == (int64_t)size && w->active == SIM_FULL;
+  if (!row && !together) {
+    lanes_apart(&t, size);
+  } else if (race_span(w->cta, op->space, a[first], &t.span) && race_refine(t.span.cells, size)) {
+    int shift = t.span.cells->shift, per = __builtin_ctzll(size) - shift;
+    set_known(&t);
+    if (together) {
+      touch(&t, t.span.offset >> shift, size >> shift, w->active);
+    } else {
+      row_look(&t, t.span.offset >> shift, UINT64_C(32) << per, per);
+      row_note(&t, t.span.offset >> shift, UINT64_C(32) << per, per);
+    }
+  }
+  if (t.strength & ORDER_STRONG)
+    sim_order_strong(w, op, a, kind);
+}
