@@ -56,7 +56,7 @@ enum { // the same as bits, for the table of options
   X(DEVICE, "device", 'd', TEXT, "auto|sim|cuda:N", IN_DEVICE,                                     \
     "where to run; auto is a GPU if there is one")                                                 \
   X(GRID, "grid", 0, COUNT, "N", IN_RUN, "exactly N blocks; by default the template's rule")       \
-  X(SEED, "seed", 0, NUMBER, "N", IN_RUN, "seed of the random inputs and of sim's schedule")       \
+  X(SEED, "seed", 0, NUMBER, "N", IN_RUN, "seed of the random inputs")       \
   X(Q, "q", 0, TEXT, "FILE.npy", IN_VERIFY | IN_BENCH, "queries [batch, seqlen_q, heads_q, d]")    \
   X(K, "k", 0, TEXT, "FILE.npy", IN_VERIFY | IN_BENCH, "keys [batch, seqlen_k, heads_kv, d]")      \
   X(V, "v", 0, TEXT, "FILE.npy", IN_VERIFY | IN_BENCH, "values, shaped like the keys")             \

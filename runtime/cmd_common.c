@@ -23,9 +23,10 @@ Status cmd_device(Cmd *c, Device **out) {
     if (st) return st;
     SimOpts opts = {.threads = (int)cli->number[OPT_THREADS],
                     .isa = isa,
-                    .seed = cli->number[cli_has(cli, OPT_SCHEDULE) ? OPT_SCHEDULE : OPT_SEED],
+                    .seed = cli->number[OPT_SCHEDULE],
                     .sanitize = cli_has(cli, OPT_SANITIZE),
-                    .counters = true};
+                    // counts are of the fixed order
+                    .counters = cli->verb != CLI_VERIFY || !cli->number[OPT_SCHEDULE]};
     device_sim_opts(c->device, &opts);
   }
   *out = c->device;
