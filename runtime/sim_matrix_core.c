@@ -109,21 +109,28 @@ INLINE void load_a_as(MatrixType t, MatrixA *a, int k, const uint32_t *const *wo
     }
 }
 
+// Elements of a, then of b, by constant positions.
+#ifdef __clang__
+#define PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else // GCC has the other one from version 12 on
+#define PICK(a, b, ...) __builtin_shuffle(a, b, (VU){__VA_ARGS__})
+#endif
+
 // to[q][4 * (g & 1) + (g >> 1)] = from[4 * g + q]
 INLINE void transpose(float *to, const uint32_t *from) {
   VU v[4], lo, hi;
   memcpy(v, from, sizeof v);
   // Columns g, g+4: pairs of the same parity side by side.
-  VU a = __builtin_shuffle(v[0], v[1], (VU){0, 8, 1, 9, 4, 12, 5, 13});   // g 0 2 | 1 3, q 0 1
-  VU b = __builtin_shuffle(v[0], v[1], (VU){2, 10, 3, 11, 6, 14, 7, 15}); // q 2 3
-  VU c = __builtin_shuffle(v[2], v[3], (VU){0, 8, 1, 9, 4, 12, 5, 13});   // g 4 6 | 5 7
-  VU d = __builtin_shuffle(v[2], v[3], (VU){2, 10, 3, 11, 6, 14, 7, 15});
-  lo = __builtin_shuffle(a, c, (VU){0, 1, 8, 9, 4, 5, 12, 13});
-  hi = __builtin_shuffle(a, c, (VU){2, 3, 10, 11, 6, 7, 14, 15});
+  VU a = PICK(v[0], v[1], 0, 8, 1, 9, 4, 12, 5, 13);   // g 0 2 | 1 3, q 0 1
+  VU b = PICK(v[0], v[1], 2, 10, 3, 11, 6, 14, 7, 15); // q 2 3
+  VU c = PICK(v[2], v[3], 0, 8, 1, 9, 4, 12, 5, 13);   // g 4 6 | 5 7
+  VU d = PICK(v[2], v[3], 2, 10, 3, 11, 6, 14, 7, 15);
+  lo = PICK(a, c, 0, 1, 8, 9, 4, 5, 12, 13);
+  hi = PICK(a, c, 2, 3, 10, 11, 6, 7, 14, 15);
   memcpy(to, &lo, sizeof lo);
   memcpy(to + W, &hi, sizeof hi);
-  lo = __builtin_shuffle(b, d, (VU){0, 1, 8, 9, 4, 5, 12, 13});
-  hi = __builtin_shuffle(b, d, (VU){2, 3, 10, 11, 6, 7, 14, 15});
+  lo = PICK(b, d, 0, 1, 8, 9, 4, 5, 12, 13);
+  hi = PICK(b, d, 2, 3, 10, 11, 6, 7, 14, 15);
   memcpy(to + 2 * W, &lo, sizeof lo);
   memcpy(to + 3 * W, &hi, sizeof hi);
 }
