@@ -122,20 +122,8 @@ static void complete_phase(Cluster *k) {
 
 void sim_cluster_lanes_ended(Cluster *k) { complete_phase(k); }
 
-// .aligned (kind): the whole warp must be here.
-static const Op *aligned_wait(Warp *w, const Op *op) {
-  uint32_t missing = w->lanes & ~w->active;
-  if (!op->kind || !missing)
-    return NULL;
-  if (missing & w->gone)
-    return sim_trap_at(w, op, (uint32_t)sim_first(w->active),
-                       ".aligned needs all lanes of the warp: lanes %08x have ended",
-                       missing & w->gone);
-  return sim_wait_lanes(w, op, w->lanes);
-}
-
 static const Op *op_arrive(Warp *w, const Op *op) {
-  const Op *stop = aligned_wait(w, op);
+  const Op *stop = op->kind ? sim_aligned_barrier(w, op) : NULL; // .aligned
   if (stop)
     return stop;
   uint32_t twice = w->active & w->owe_wait;
@@ -150,7 +138,7 @@ static const Op *op_arrive(Warp *w, const Op *op) {
 }
 
 static const Op *op_wait(Warp *w, const Op *op) {
-  const Op *stop = aligned_wait(w, op);
+  const Op *stop = op->kind ? sim_aligned_barrier(w, op) : NULL; // .aligned
   if (stop)
     return stop;
   uint32_t early = w->active & ~w->owe_wait;

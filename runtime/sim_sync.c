@@ -117,20 +117,13 @@ static const Op *bad_arrival(Warp *w, const Op *op, uint32_t id, uint32_t count,
   return NULL;
 }
 
-// .aligned: all lanes of the warp must be here; NULL when they are.
-static const Op *aligned_wait(Warp *w, const Op *op) {
-  uint32_t missing = w->lanes & ~w->active;
-  if (!missing)
-    return NULL;
-  if (missing & w->gone)
-    return sim_trap_at(w, op, (uint32_t)sim_first(w->active),
-                       ".aligned needs all lanes of the warp: lanes %08x have ended",
-                       missing & w->gone);
-  return sim_wait_lanes(w, op, w->lanes);
+const Op *sim_aligned_barrier(Warp *w, const Op *op) {
+  uint32_t live = w->lanes & ~w->gone;
+  return live & ~w->active ? sim_wait_lanes(w, op, live) : NULL;
 }
 
 static const Op *op_bar(Warp *w, const Op *op) {
-  const Op *stop = op->vec ? aligned_wait(w, op) : NULL;
+  const Op *stop = op->vec ? sim_aligned_barrier(w, op) : NULL;
   if (stop)
     return stop;
   uint32_t id = 0, count = 0;

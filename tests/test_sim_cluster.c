@@ -149,9 +149,6 @@ static void test_traps(void **state) {
        "barrier.cluster.wait;", 32},
       {"cluster barrier: waited for without having arrived: barrier.cluster.wait; in block (0,0,0) "
        "thread (0,0,0)", "barrier.cluster.wait;", 32},
-      {".aligned needs all lanes of the warp: lanes 00000001 have ended: "
-       "barrier.cluster.arrive.aligned;",
-       "setp.eq.u32 %p1, %r0, 0; @%p1 exit; barrier.cluster.arrive.aligned;", 32},
       {"deadlock: no thread of the cluster can go on: barrier.cluster.wait; in block (0,0,0) thread "
        "(0,0,0)",
        "setp.eq.u32 %p1, %r1, 0; @%p1 bra A; bar.sync 1, 64; ret; A: barrier.cluster.arrive;"

@@ -104,8 +104,6 @@ static void test_control(void **state) {
        "setp.lt.u32 %p1, %r0, 32; @%p1 bra A; bar.sync 1, 64; ret; A: bar.sync 1, 96;", 96},
       {"barrier 2: arrived at twice before it was complete", "bar.arrive 2, 64; bar.arrive 2, 64;",
        32},
-      {".aligned needs all lanes of the warp: lanes 00000001 have ended: bar.sync 0;",
-       "setp.eq.u32 %p1, %r0, 0; @%p1 exit; bar.sync 0;", 32},
       {"the mask 0000ffff does not name the lane that executes: shfl.sync.idx.b32 %r1, %r0, 0, 31, "
        "65535; in block (0,0,0) thread (16,0,0)",
        "shfl.sync.idx.b32 %r1, %r0, 0, 31, 65535;", 32},
