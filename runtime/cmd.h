@@ -24,6 +24,7 @@ CLI_VERBS(X)
 #undef X
 
 Status cmd_session(Cmd *c, Session **out); // with --templates
+void cmd_schedule(Cmd *c, uint64_t seed); // of what runs on the open device from now on
 Status cmd_device(Cmd *c, Device **out);   // --device, --threads, --isa, --seed
 Status cmd_problem(Cmd *c, Problem **out); // --problem: a name or values
 Status cmd_problem_of(Cmd *c, const char *spec, Problem **out);

@@ -148,6 +148,8 @@ Status subject_open(Cmd *c, Subject *out) {
   out->opts.seed = c->cli->number[OPT_SEED];
   out->opts.grid = (uint32_t)c->cli->number[OPT_GRID];
   out->opts.threads = (int)c->cli->number[OPT_THREADS];
+  out->opts.sanitize = cli_has(c->cli, OPT_SANITIZE);
+  out->opts.schedule = c->cli->number[OPT_SCHEDULE];
   out->opts.save_dir = c->cli->text[OPT_SAVE];
   out->opts.plan = (PlanOpts){.grid = out->opts.grid, .build = out->opts.build};
   if (st) subject_close(out);

@@ -11,6 +11,16 @@ Status cmd_session(Cmd *c, Session **out) {
   return c->session ? ST_OK : ST_INPUT;
 }
 
+void cmd_schedule(Cmd *c, uint64_t seed) {
+  const Cli *cli = c->cli;
+  SimOpts opts = {.threads = (int)cli->number[OPT_THREADS],
+                  .isa = cli->text[OPT_ISA],
+                  .seed = seed,
+                  .sanitize = cli_has(cli, OPT_SANITIZE),
+                  .counters = true};
+  device_sim_opts(c->device, &opts);
+}
+
 Status cmd_device(Cmd *c, Device **out) {
   const Cli *cli = c->cli;
   if (!c->device) {
@@ -21,13 +31,7 @@ Status cmd_device(Cmd *c, Device **out) {
     const char *spec = cli_has(cli, OPT_DEVICE) ? cli->text[OPT_DEVICE] : "auto";
     Status st = device_open(spec, &c->device, c->diag);
     if (st) return st;
-    SimOpts opts = {.threads = (int)cli->number[OPT_THREADS],
-                    .isa = isa,
-                    .seed = cli->number[OPT_SCHEDULE],
-                    .sanitize = cli_has(cli, OPT_SANITIZE),
-                    // counts are of the fixed order
-                    .counters = cli->verb != CLI_VERIFY || !cli->number[OPT_SCHEDULE]};
-    device_sim_opts(c->device, &opts);
+    cmd_schedule(c, cli->number[OPT_SCHEDULE]);
   }
   *out = c->device;
   return ST_OK;

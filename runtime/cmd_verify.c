@@ -44,13 +44,28 @@ static void print_verdict(Cmd *c, const Subject *s, const Verdict *v) {
   printf(v->passed ? "verified: %d gates passed\n" : "NOT verified (%d gates run)\n", run);
 }
 
+// The first schedule that fails is the one that is shown.
+static Status every_schedule(Cmd *c, Subject *s, Verdict *v) {
+  uint64_t n = c->cli->number[OPT_SCHEDULES], first = s->opts.schedule;
+  Status st = ST_OK;
+  for (uint64_t i = 0; i < (n ? n : 1) && !st; i++) {
+    s->opts.schedule = first + i;
+    cmd_schedule(c, s->opts.schedule);
+    st = verify(s->session, s->device, s->template_name, s->params, s->problem, &s->opts, v,
+                c->arena, c->diag);
+  }
+  if (n && st == ST_FAILED)
+    diag_fail(c->diag, st, "schedule %llu is the first of %llu that fails",
+              (unsigned long long)s->opts.schedule, (unsigned long long)n);
+  return st;
+}
+
 Status cmd_verify(Cmd *c) {
   Subject s;
   Status st = subject_open(c, &s);
   if (st) return st;
   Verdict v = {0};
-  st = verify(s.session, s.device, s.template_name, s.params, s.problem, &s.opts, &v,
-              c->arena, c->diag);
+  st = every_schedule(c, &s, &v);
   bool told = !st || st == ST_FAILED;
   if (told && cli_has(c->cli, OPT_JSON)) {
     Json j;

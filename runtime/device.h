@@ -158,7 +158,7 @@ typedef struct SimOpts {
   const char *isa;      // NULL best, or "baseline" "avx2" "avx512"
   uint64_t seed;        // schedule; 0 = the fixed order
   uint64_t step_limit;  // warp instructions per launch, 0 = none
-  bool counters;        // count (the fixed order is taken then: counts depend on nothing else)
+  bool counters;        // count; divergent warps may meet elsewhere under another schedule
   bool sanitize;        // look for races; one host thread, so that a seed decides everything
 } SimOpts;
 void device_sim_opts(Device *dev, const SimOpts *o); // no-op on cuda

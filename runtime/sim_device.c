@@ -234,8 +234,6 @@ static void op_counters(Device *dev, Counters *out, bool reset) {
 static void op_sim_opts(Device *dev, const SimOpts *o) {
   SimDevice *sim = sim_of(dev);
   sim->opts = *o;
-  if (o->counters && !o->sanitize)
-    sim->opts.seed = 0; // divergent warps meet elsewhere under another schedule
   const LaneIsa *isa = o->isa ? lane_isa(o->isa) : NULL;
   sim->isa = isa ? isa : lane_isa(NULL);
   sim->opts.isa = sim->isa->name;

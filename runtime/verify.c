@@ -162,6 +162,9 @@ static const char *reproduce(Arena *a, const Session *s, const Device *dev,
   }
   const char *folder = session_folder(s);
   if (folder) text = arena_printf(a, "%s --templates %s", text, cli_quote(a, folder));
+  if (opts->sanitize) text = arena_printf(a, "%s --sanitize", text);
+  if (opts->schedule)
+    text = arena_printf(a, "%s --schedule %llu", text, (unsigned long long)opts->schedule);
   if (opts->real_args) text = arena_printf(a, "%s %s", text, opts->real_args);
   return text;
 }

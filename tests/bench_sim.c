@@ -1,5 +1,5 @@
 // Rates of the interpreter: an FMA-bound and a load-bound kernel, beside a native loop over arrays
-// of 32 lanes in the same run, on one host thread and on more.
+// of 32 lanes in the same run, on one host thread and on more; and what the sanitizer costs.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,6 +83,22 @@ static void run(Device *dev, Kernel *k, const char *name, uint32_t grid, const v
   }
 }
 
+// The sanitizer's price: the same launch on one thread with and without it, the best of three.
+static void price(Device *dev, Kernel *k, const char *name, uint32_t grid, const void *args,
+                  uint32_t bytes, Diag *d) {
+  Launch l = {.kernel = k, .grid = {grid, 1, 1}, .block = {128, 1, 1}, .args = args,
+              .arg_bytes = bytes};
+  double best[2] = {INFINITY, INFINITY};
+  for (int i = 0; i < 6; i++) {
+    device_sim_opts(dev, &(SimOpts){.threads = 1, .sanitize = i & 1});
+    double t = now();
+    check(device_launch(dev, &l, d), d);
+    t = now() - t;
+    best[i & 1] = t < best[i & 1] ? t : best[i & 1];
+  }
+  printf("%-6s sanitized: %.2f times a plain run\n", name, best[1] / best[0]);
+}
+
 int main(void) {
   Diag *d = diag_new();
   Arena *a = arena_new();
@@ -96,9 +112,13 @@ int main(void) {
   check(device_alloc(dev, n * 4, "in", &in, d), d);
   check(device_fill32(dev, in, 0x3f800000, n * 4, d), d);
   struct { DevPtr out; uint32_t n; } fma = {out, 4000};
-  run(dev, load(dev, a, TESTS_DIR "/sim/fma.ptx", d), "fma", 64, &fma, 12, native, d);
+  Kernel *fma_kernel = load(dev, a, TESTS_DIR "/sim/fma.ptx", d);
+  run(dev, fma_kernel, "fma", 64, &fma, 12, native, d);
   struct { DevPtr out, in; uint32_t n; } copy = {out, in, n};
-  run(dev, load(dev, a, TESTS_DIR "/sim/load.ptx", d), "load", 512, &copy, 20, native, d);
+  Kernel *load_kernel = load(dev, a, TESTS_DIR "/sim/load.ptx", d);
+  run(dev, load_kernel, "load", 512, &copy, 20, native, d);
+  price(dev, fma_kernel, "fma", 64, &fma, 12, d);
+  price(dev, load_kernel, "load", 512, &copy, 20, d);
   device_close(dev);
   arena_free(a);
   diag_free(d);
