@@ -144,8 +144,8 @@
   F("fence", ".proxy.alias", "", 75, 70, CTRL, "B", fence)                                         \
   F("fence", ".proxy.async{(.global|.shared::cta|.shared::cluster)}", "", 80, 90, CTRL, "B",       \
     fence)                                                                                         \
-  F("fence", ".proxy.tensormap::generic.release" SCOPE, "", 83, 90, CTRL, "B", LATER)              \
-  F("fence", ".proxy.tensormap::generic.acquire" SCOPE, "[a] i:u32", 83, 90, CTRL, "B", LATER)     \
+  F("fence", ".proxy.tensormap::generic.release" SCOPE, "", 83, 90, CTRL, "B", fence)              \
+  F("fence", ".proxy.tensormap::generic.acquire" SCOPE, "[a] i:u32", 83, 90, CTRL, "B", fence)     \
   F("fence", ".mbarrier_init.release.cluster", "", 80, 90, CTRL, "B", fence)                       \
   F("activemask", ".b32", "d:b32", 62, 30, ALU, "-", activemask)                                   \
   F("vote", ".sync(.all|.any|.uni).pred", "d:pred a:pred! m:b32", 60, 30, ALU, "S", vote)          \
@@ -162,128 +162,134 @@
   F("setmaxnreg", "(.inc|.dec).sync.aligned.u32", "i:u32", 80, A90UP, CTRL, "S", LATER)            \
   /* asynchronous copies */                                                                        \
   F("cp", ".async.ca(.shared|.shared::cta).global{.L2::cache_hint}{" L2PRE "}",                    \
-    "[d] [a] i:u32 n:u32? h:b64?", 70, 80, LSU, "RWA", LATER)                                      \
+    "[d] [a] i:u32 n:u32? h:b64?", 70, 80, LSU, "RWA", cpasync)                                    \
   F("cp", ".async.cg(.shared|.shared::cta).global{.L2::cache_hint}{" L2PRE "}",                    \
-    "[d] [a] i:u32 n:u32? h:b64?", 70, 80, LSU, "RWA", LATER)                                      \
-  F("cp", ".async.commit_group", "", 70, 80, LSU, "A", LATER)                                      \
-  F("cp", ".async.wait_group", "i:u32", 70, 80, CTRL, "B", LATER)                                  \
-  F("cp", ".async.wait_all", "", 70, 80, CTRL, "B", LATER)                                         \
-  F("cp", ".async.mbarrier.arrive{.noinc}{.shared}.b64", "[a]", 70, 80, LSU, "A", LATER)           \
-  F("cp", ".async.mbarrier.arrive{.noinc}.shared::cta.b64", "[a]", 78, 80, LSU, "A", LATER)        \
+    "[d] [a] i:u32 n:u32? h:b64?", 70, 80, LSU, "RWA", cpasync)                                    \
+  F("cp", ".async.ca(.shared|.shared::cta).global{.L2::cache_hint}{" L2PRE "}",                    \
+    "[d] [a] i:u32 p:pred! h:b64?", 75, 80, LSU, "RWA", cpasync)                                   \
+  F("cp", ".async.cg(.shared|.shared::cta).global{.L2::cache_hint}{" L2PRE "}",                    \
+    "[d] [a] i:u32 p:pred! h:b64?", 75, 80, LSU, "RWA", cpasync)                                   \
+  F("cp", ".async.commit_group", "", 70, 80, LSU, "A", cpasync_commit)                             \
+  F("cp", ".async.wait_group", "i:u32", 70, 80, CTRL, "B", cpasync_wait)                           \
+  F("cp", ".async.wait_all", "", 70, 80, CTRL, "B", cpasync_wait)                                  \
+  F("cp", ".async.mbarrier.arrive{.noinc}{.shared}.b64", "[a]", 70, 80, LSU, "A", cpasync_arrive)  \
+  F("cp", ".async.mbarrier.arrive{.noinc}.shared::cta.b64", "[a]", 78, 80, LSU, "A",               \
+    cpasync_arrive)                                                                                \
   F("cp",                                                                                          \
     ".async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes{.multicast::cluster}"         \
-    "{.L2::cache_hint}", "[d] [a] n:u32 [m] x:u16? h:b64?", 80, 90, TMA, "RWA", LATER)             \
+    "{.L2::cache_hint}", "[d] [a] n:u32 [m] x:u16? h:b64?", 80, 90, TMA, "RWA", bulk)              \
   F("cp", ".async.bulk.shared::cta.global.mbarrier::complete_tx::bytes{.L2::cache_hint}",          \
-    "[d] [a] n:u32 [m] h:b64?", 86, 90, TMA, "RWA", LATER)                                         \
+    "[d] [a] n:u32 [m] h:b64?", 86, 90, TMA, "RWA", bulk)                                          \
   F("cp", ".async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes",                  \
-    "[d] [a] n:u32 [m]", 80, 90, TMA, "RWA", LATER)                                                \
+    "[d] [a] n:u32 [m]", 80, 90, TMA, "RWA", bulk)                                                 \
   F("cp", ".async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}", "[d] [a] n:u32 h:b64?",    \
-    80, 90, TMA, "RWA", LATER)                                                                     \
+    80, 90, TMA, "RWA", bulk)                                                                      \
   F("cp", ".async.bulk.prefetch.L2.global{.L2::cache_hint}", "[a] n:u32 h:b64?", 80, 90, TMA,      \
     "A", nop)                                                                                      \
-  F("cp", ".async.bulk.commit_group", "", 80, 90, TMA, "A", LATER)                                 \
-  F("cp", ".async.bulk.wait_group{.read}", "i:u32", 80, 90, CTRL, "B", LATER)                      \
+  F("cp", ".async.bulk.commit_group", "", 80, 90, TMA, "A", bulk_commit)                           \
+  F("cp", ".async.bulk.wait_group{.read}", "i:u32", 80, 90, CTRL, "B", bulk_wait)                  \
   F("cp",                                                                                          \
     ".async.bulk.tensor(.1d|.2d|.3d|.4d|.5d).shared::cluster.global{.tile}"                        \
     ".mbarrier::complete_tx::bytes{.multicast::cluster}{.L2::cache_hint}",                         \
-    "[d] TMAP [m] x:u16? h:b64?", 80, 90, TMA, "RWA", LATER)                                       \
+    "[d] TMAP [m] x:u16? h:b64?", 80, 90, TMA, "RWA", bulk)                                        \
   F("cp",                                                                                          \
     ".async.bulk.tensor(.1d|.2d|.3d|.4d|.5d).shared::cta.global{.tile}"                            \
     ".mbarrier::complete_tx::bytes{.L2::cache_hint}", "[d] TMAP [m] h:b64?", 86, 90, TMA, "RWA",   \
-    LATER)                                                                                         \
+    bulk)                                                                                          \
   F("cp", ".async.bulk.tensor(.1d|.2d|.3d|.4d|.5d).global.shared::cta{.tile}.bulk_group"           \
-    "{.L2::cache_hint}", "TMAP [a] h:b64?", 80, 90, TMA, "RWA", LATER)                             \
+    "{.L2::cache_hint}", "TMAP [a] h:b64?", 80, 90, TMA, "RWA", bulk)                              \
   F("cp", ".async.bulk.prefetch.tensor(.1d|.2d|.3d|.4d|.5d).L2.global{.tile}{.L2::cache_hint}",    \
     "TMAP h:b64?", 80, 90, TMA, "A", nop)                                                          \
   F("cp",                                                                                          \
     ".reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}(.and|.or|.xor)"             \
-    " T(.b32|.b64)", "[d] [a] n:u32 h:b64?", 80, 90, TMA, "RWA", LATER)                            \
+    " T(.b32|.b64)", "[d] [a] n:u32 h:b64?", 80, 90, TMA, "RWA", bulk)                             \
   F("cp", ".reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}(.inc|.dec) T.u32",    \
-    "[d] [a] n:u32 h:b64?", 80, 90, TMA, "RWA", LATER)                                             \
+    "[d] [a] n:u32 h:b64?", 80, 90, TMA, "RWA", bulk)                                              \
   F("cp",                                                                                          \
     ".reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}"                            \
-    ".add T(.u32|.s32|.u64|.f32|.f64)", "[d] [a] n:u32 h:b64?", 80, 90, TMA, "RWA", LATER)         \
+    ".add T(.u32|.s32|.u64|.f32|.f64)", "[d] [a] n:u32 h:b64?", 80, 90, TMA, "RWA", bulk)          \
   F("cp",                                                                                          \
     ".reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}(.min|.max)"                 \
-    " T(.u32|.s32|.u64|.s64|.f16|.bf16)", "[d] [a] n:u32 h:b64?", 80, 90, TMA, "RWA", LATER)       \
+    " T(.u32|.s32|.u64|.s64|.f16|.bf16)", "[d] [a] n:u32 h:b64?", 80, 90, TMA, "RWA", bulk)        \
   F("cp",                                                                                          \
     ".reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}.add.noftz T(.f16|.bf16)",   \
-    "[d] [a] n:u32 h:b64?", 80, 90, TMA, "RWA", LATER)                                             \
+    "[d] [a] n:u32 h:b64?", 80, 90, TMA, "RWA", bulk)                                              \
   F("cp", ".reduce.async.bulk.tensor(.1d|.2d|.3d|.4d|.5d).global.shared::cta"                      \
     "(.add|.min|.max|.inc|.dec|.and|.or|.xor){.tile}.bulk_group{.L2::cache_hint}",                 \
-    "TMAP [a] h:b64?", 80, 90, TMA, "RWA", LATER)                                                  \
+    "TMAP [a] h:b64?", 80, 90, TMA, "RWA", bulk)                                                   \
   /* mbarrier */                                                                                   \
-  F("mbarrier", ".init{(.shared|.shared::cta)}.b64", "[a] n:u32", 70, 80, LSU, "W", LATER)         \
-  F("mbarrier", ".inval{(.shared|.shared::cta)}.b64", "[a]", 70, 80, LSU, "W", LATER)              \
+  F("mbarrier", ".init{(.shared|.shared::cta)}.b64", "[a] n:u32", 70, 80, LSU, "W", mbar_init)     \
+  F("mbarrier", ".inval{(.shared|.shared::cta)}.b64", "[a]", 70, 80, LSU, "W", mbar_inval)         \
   F("mbarrier",                                                                                    \
     ".expect_tx{.relaxed(.cta|.cluster)}{(.shared|.shared::cta|.shared::cluster)}.b64",            \
-    "[a] n:u32", 80, 90, LSU, "WB", LATER)                                                         \
+    "[a] n:u32", 80, 90, LSU, "WB", mbar_tx)                                                       \
   F("mbarrier",                                                                                    \
     ".complete_tx{.relaxed(.cta|.cluster)}{(.shared|.shared::cta|.shared::cluster)}.b64",          \
-    "[a] n:u32", 80, 90, LSU, "WB", LATER)                                                         \
+    "[a] n:u32", 80, 90, LSU, "WB", mbar_tx)                                                       \
   F("mbarrier",                                                                                    \
     ".arrive.expect_tx{.release(.cta|.cluster)}{(.shared|.shared::cta|.shared::cluster)}.b64",     \
-    "d:b64_ [a] n:u32", 80, 90, LSU, "WB", LATER)                                                  \
+    "d:b64_ [a] n:u32", 80, 90, LSU, "WB", mbar_arrive)                                            \
   F("mbarrier",                                                                                    \
     ".arrive.expect_tx.relaxed(.cta|.cluster){(.shared|.shared::cta|.shared::cluster)}.b64",       \
-    "d:b64_ [a] n:u32", 86, 90, LSU, "WB", LATER)                                                  \
+    "d:b64_ [a] n:u32", 86, 90, LSU, "WB", mbar_arrive)                                            \
   F("mbarrier", ".arrive.noComplete{(.shared|.shared::cta)}.b64", "d:b64_ [a] n:u32", 70, 80,      \
-    LSU, "WB", LATER)                                                                              \
+    LSU, "WB", mbar_arrive)                                                                        \
   F("mbarrier", ".arrive.noComplete.release.cta{(.shared|.shared::cta)}.b64",                      \
-    "d:b64_ [a] n:u32", 80, 80, LSU, "WB", LATER)                                                  \
-  F("mbarrier", ".arrive{(.shared|.shared::cta)}.b64", "d:b64_ [a]", 70, 80, LSU, "WB", LATER)     \
+    "d:b64_ [a] n:u32", 80, 80, LSU, "WB", mbar_arrive)                                            \
+  F("mbarrier", ".arrive{(.shared|.shared::cta)}.b64", "d:b64_ [a]", 70, 80, LSU, "WB",            \
+    mbar_arrive)                                                                                   \
   F("mbarrier", ".arrive{(.shared|.shared::cta)}.b64", "d:b64_ [a] n:u32", 78, 90, LSU, "WB",      \
-    LATER)                                                                                         \
+    mbar_arrive)                                                                                   \
   F("mbarrier", ".arrive.release.cta{(.shared|.shared::cta)}.b64", "d:b64_ [a]", 80, 80, LSU,      \
-    "WB", LATER)                                                                                   \
+    "WB", mbar_arrive)                                                                             \
   F("mbarrier", ".arrive{.release(.cta|.cluster)}{(.shared|.shared::cta|.shared::cluster)}.b64",   \
-    "d:b64_ [a] n:u32?", 80, 90, LSU, "WB", LATER)                                                 \
+    "d:b64_ [a] n:u32?", 80, 90, LSU, "WB", mbar_arrive)                                           \
   F("mbarrier", ".arrive.relaxed(.cta|.cluster){(.shared|.shared::cta|.shared::cluster)}.b64",     \
-    "d:b64_ [a] n:u32?", 86, 90, LSU, "WB", LATER)                                                 \
+    "d:b64_ [a] n:u32?", 86, 90, LSU, "WB", mbar_arrive)                                           \
   F("mbarrier", ".arrive_drop{(.shared|.shared::cta)}.b64", "d:b64_ [a]", 70, 80, LSU, "WB",       \
-    LATER)                                                                                         \
+    mbar_arrive)                                                                                   \
   F("mbarrier", ".arrive_drop{(.shared|.shared::cta)}.b64", "d:b64_ [a] n:u32", 78, 90, LSU,       \
-    "WB", LATER)                                                                                   \
+    "WB", mbar_arrive)                                                                             \
   F("mbarrier", ".arrive_drop.release.cta{(.shared|.shared::cta)}.b64", "d:b64_ [a]", 80, 80,      \
-    LSU, "WB", LATER)                                                                              \
+    LSU, "WB", mbar_arrive)                                                                        \
   F("mbarrier",                                                                                    \
     ".arrive_drop{.release(.cta|.cluster)}{(.shared|.shared::cta|.shared::cluster)}.b64",          \
-    "d:b64_ [a] n:u32?", 80, 90, LSU, "WB", LATER)                                                 \
+    "d:b64_ [a] n:u32?", 80, 90, LSU, "WB", mbar_arrive)                                           \
   F("mbarrier",                                                                                    \
     ".arrive_drop.relaxed(.cta|.cluster){(.shared|.shared::cta|.shared::cluster)}.b64",            \
-    "d:b64_ [a] n:u32?", 86, 90, LSU, "WB", LATER)                                                 \
+    "d:b64_ [a] n:u32?", 86, 90, LSU, "WB", mbar_arrive)                                           \
   F("mbarrier", ".test_wait{(.shared|.shared::cta)}.b64", "d:pred [a] s:b64", 70, 80, LSU, "RB",   \
-    LATER)                                                                                         \
+    mbar_wait)                                                                                     \
   F("mbarrier", ".test_wait.acquire.cta{(.shared|.shared::cta)}.b64", "d:pred [a] s:b64", 80,      \
-    80, LSU, "RB", LATER)                                                                          \
+    80, LSU, "RB", mbar_wait)                                                                      \
   F("mbarrier", ".test_wait.acquire.cluster{(.shared|.shared::cta)}.b64", "d:pred [a] s:b64",      \
-    80, 90, LSU, "RB", LATER)                                                                      \
+    80, 90, LSU, "RB", mbar_wait)                                                                  \
   F("mbarrier", ".test_wait.relaxed(.cta|.cluster){(.shared|.shared::cta)}.b64",                   \
-    "d:pred [a] s:b64", 86, 90, LSU, "RB", LATER)                                                  \
+    "d:pred [a] s:b64", 86, 90, LSU, "RB", mbar_wait)                                              \
   F("mbarrier", ".test_wait.parity{(.shared|.shared::cta)}.b64", "d:pred [a] s:u32", 71, 80,       \
-    LSU, "RB", LATER)                                                                              \
+    LSU, "RB", mbar_wait)                                                                          \
   F("mbarrier", ".test_wait.parity.acquire.cta{(.shared|.shared::cta)}.b64", "d:pred [a] s:u32",   \
-    80, 80, LSU, "RB", LATER)                                                                      \
+    80, 80, LSU, "RB", mbar_wait)                                                                  \
   F("mbarrier", ".test_wait.parity.acquire.cluster{(.shared|.shared::cta)}.b64",                   \
-    "d:pred [a] s:u32", 80, 90, LSU, "RB", LATER)                                                  \
+    "d:pred [a] s:u32", 80, 90, LSU, "RB", mbar_wait)                                              \
   F("mbarrier", ".test_wait.parity.relaxed(.cta|.cluster){(.shared|.shared::cta)}.b64",            \
-    "d:pred [a] s:u32", 86, 90, LSU, "RB", LATER)                                                  \
+    "d:pred [a] s:u32", 86, 90, LSU, "RB", mbar_wait)                                              \
   F("mbarrier", ".try_wait{(.shared|.shared::cta)}.b64", "d:pred [a] s:b64 t:u32?", 78, 90, LSU,   \
-    "RB", LATER)                                                                                   \
+    "RB", mbar_wait)                                                                               \
   F("mbarrier", ".try_wait.acquire.cta{(.shared|.shared::cta)}.b64", "d:pred [a] s:b64 t:u32?",    \
-    80, 90, LSU, "RB", LATER)                                                                      \
+    80, 90, LSU, "RB", mbar_wait)                                                                  \
   F("mbarrier", ".try_wait.acquire.cluster{(.shared|.shared::cta)}.b64",                           \
-    "d:pred [a] s:b64 t:u32?", 80, 90, LSU, "RB", LATER)                                           \
+    "d:pred [a] s:b64 t:u32?", 80, 90, LSU, "RB", mbar_wait)                                       \
   F("mbarrier", ".try_wait.relaxed(.cta|.cluster){(.shared|.shared::cta)}.b64",                    \
-    "d:pred [a] s:b64 t:u32?", 86, 90, LSU, "RB", LATER)                                           \
+    "d:pred [a] s:b64 t:u32?", 86, 90, LSU, "RB", mbar_wait)                                       \
   F("mbarrier", ".try_wait.parity{(.shared|.shared::cta)}.b64", "d:pred [a] s:u32 t:u32?", 78,     \
-    90, LSU, "RB", LATER)                                                                          \
+    90, LSU, "RB", mbar_wait)                                                                      \
   F("mbarrier", ".try_wait.parity.acquire.cta{(.shared|.shared::cta)}.b64",                        \
-    "d:pred [a] s:u32 t:u32?", 80, 90, LSU, "RB", LATER)                                           \
+    "d:pred [a] s:u32 t:u32?", 80, 90, LSU, "RB", mbar_wait)                                       \
   F("mbarrier", ".try_wait.parity.acquire.cluster{(.shared|.shared::cta)}.b64",                    \
-    "d:pred [a] s:u32 t:u32?", 80, 90, LSU, "RB", LATER)                                           \
+    "d:pred [a] s:u32 t:u32?", 80, 90, LSU, "RB", mbar_wait)                                       \
   F("mbarrier", ".try_wait.parity.relaxed(.cta|.cluster){(.shared|.shared::cta)}.b64",             \
-    "d:pred [a] s:u32 t:u32?", 86, 90, LSU, "RB", LATER)                                           \
-  F("mbarrier", ".pending_count.b64", "d:u32 a:b64", 70, 80, ALU, "-", LATER)
+    "d:pred [a] s:u32 t:u32?", 86, 90, LSU, "RB", mbar_wait)                                       \
+  F("mbarrier", ".pending_count.b64", "d:u32 a:b64", 70, 80, ALU, "-", mbar_pending)
 
 #endif

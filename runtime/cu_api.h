@@ -86,6 +86,8 @@ typedef struct CuLaunchConfig {
   unsigned nattrs;
 } CuLaunchConfig;
 
+typedef struct CuTensorMap { _Alignas(128) uint8_t bytes[128]; } CuTensorMap;
+
 //   need: R required, O optional (the pointer is NULL when the driver lacks it)
 //   suffix: of the exported symbol, for drivers without cuGetProcAddress_v2
 #define CU_SYMBOLS(X)                                                                              \
@@ -128,6 +130,9 @@ typedef struct CuLaunchConfig {
   X(R, cuEventRecord, "", CuEvent e, CuStream s)                                                   \
   X(R, cuEventSynchronize, "", CuEvent e)                                                          \
   X(R, cuEventElapsedTime, "", float *ms, CuEvent from, CuEvent to)                                \
+  X(O, cuTensorMapEncodeTiled, "", CuTensorMap *map, int type, uint32_t rank, void *address,       \
+    const uint64_t *dims, const uint64_t *strides, const uint32_t *box, const uint32_t *steps,     \
+    int interleave, int swizzle, int l2, int fill)                                                 \
   X(O, cuStreamBeginCapture, "_v2", CuStream s, int mode)                                          \
   X(O, cuStreamEndCapture, "", CuStream s, CuGraph *g)                                             \
   X(O, cuGraphInstantiateWithFlags, "", CuGraphExec *e, CuGraph g, unsigned long long flags)       \

@@ -166,6 +166,26 @@ static Status cu_set_stream(Device *dev, void *stream, Diag *d) {
   return ST_OK;
 }
 
+static Status cu_tensor_map(Device *dev, const TensorMapDesc *m, void *map, Diag *d) {
+  CuDevice *cu = cu_of(dev);
+  if (!cu->api.cuTensorMapEncodeTiled)
+    return diag_fail(d, ST_DEVICE, "%s: tensor maps need a driver of CUDA 12", cu->base.info.id);
+  Status st = cu_enter(cu, CU_ANY_TIME, "making a tensor map", d);
+  if (st) return st;
+  CuTensorMap made;
+  uint32_t step[5];
+  for (int i = 0; i < 5; i++) step[i] = m->step[i] ? m->step[i] : 1;
+  CuResult r = cu->api.cuTensorMapEncodeTiled(&made, m->type, m->rank, (void *)(uintptr_t)m->address,
+                                              m->dim, m->stride, m->box, step, m->interleave,
+                                              m->swizzle, m->l2, m->fill);
+  if (r)
+    st = cu_failed(cu, r, d, "making a tensor map");
+  else
+    memcpy(map, &made, sizeof made);
+  cu_leave(cu);
+  return st;
+}
+
 static void cu_counters(Device *dev, Counters *out, bool reset) {
   (void)dev, (void)reset;
   memset(out, 0, sizeof *out);
@@ -211,6 +231,7 @@ static const DeviceOps cuda_ops = {
     .graph_end = cu_graph_end,
     .graph_launch = cu_graph_launch,
     .graph_free = cu_graph_free,
+    .tensor_map = cu_tensor_map,
     .counters = cu_counters,
     .sim_opts = cu_sim_opts,
 };

@@ -81,6 +81,31 @@ Status device_graph_end(Device *dev, Graph **out, Diag *d);
 Status device_graph_launch(Device *dev, Graph *g, Diag *d);
 void device_graph_free(Device *dev, Graph *g);
 
+// ---- tensor maps ----------------------------------------------------------------------------------
+// What bulk tensor copies know of a tensor in global memory (sm_90): its 128 bytes are a kernel
+// parameter (`.param .align 64 .b8 map[128]`) or lie in global memory.  Numbers are the driver's.
+typedef enum TensorType {
+  TENSOR_U8, TENSOR_U16, TENSOR_U32, TENSOR_S32, TENSOR_U64, TENSOR_S64, TENSOR_F16, TENSOR_F32,
+  TENSOR_F64, TENSOR_BF16, TENSOR_F32_FTZ, TENSOR_TF32, TENSOR_TF32_FTZ, TENSOR_U4_ALIGN8,
+  TENSOR_U4_ALIGN16, TENSOR_U6_ALIGN16, TENSOR_TYPES
+} TensorType;
+int tensor_type_bytes(TensorType t); // 0 for the packed ones
+enum { TENSOR_INTERLEAVE_NONE, TENSOR_INTERLEAVE_16B, TENSOR_INTERLEAVE_32B };
+enum { TENSOR_SWIZZLE_NONE, TENSOR_SWIZZLE_32B, TENSOR_SWIZZLE_64B, TENSOR_SWIZZLE_128B };
+enum { TENSOR_FILL_ZERO, TENSOR_FILL_NAN };
+enum { TENSOR_MAP_BYTES = 128 };
+
+typedef struct TensorMapDesc { // dimension 0 is the contiguous one
+  DevPtr address;
+  uint64_t dim[5];    // elements
+  uint64_t stride[4]; // bytes, of dimensions 1 to 4
+  uint32_t box[5];    // elements that one copy covers
+  uint32_t step[5];   // of them, every step-th is taken; 0 is 1
+  uint8_t type, rank, interleave, swizzle, l2, fill; // l2: promotion, a matter of speed
+} TensorMapDesc;
+// ST_INPUT with the rule that is broken: those of cuTensorMapEncodeTiled, on every device.
+Status device_tensor_map(Device *dev, const TensorMapDesc *m, void *map, Diag *d);
+
 // ---- sim only: work counted by the last launches (zeros on cuda) ----------------------------------
 // docs/counters.md defines every counter and names the profiler's.
 //                  id     shown as
@@ -153,6 +178,13 @@ typedef struct KernelCounts {
 // False when nothing was counted: another device, counters off, no launch.
 bool kernel_counts(Kernel *k, KernelCounts *out);
 
+// When asynchronous copies and products complete on sim.
+typedef enum SimCompletion {
+  SIM_LATE,   // when a wait needs it: a missing wait reads what is not there yet, and traps
+  SIM_RANDOM, // at a moment that the seed chooses
+  SIM_EAGER,  // when issued: nothing is ever in flight
+} SimCompletion;
+
 typedef struct SimOpts {
   int threads;          // host threads for CTAs; 0 = all cores
   const char *isa;      // NULL best, or "baseline" "avx2" "avx512"
@@ -160,6 +192,7 @@ typedef struct SimOpts {
   uint64_t step_limit;  // warp instructions per launch, 0 = none
   bool counters;        // count; divergent warps may meet elsewhere under another schedule
   bool sanitize;        // look for races; one host thread, so that a seed decides everything
+  SimCompletion completion;
 } SimOpts;
 void device_sim_opts(Device *dev, const SimOpts *o); // no-op on cuda
 
@@ -189,6 +222,7 @@ typedef struct DeviceOps {
   Status (*graph_end)(Device *, Graph **, Diag *);
   Status (*graph_launch)(Device *, Graph *, Diag *);
   void (*graph_free)(Device *, Graph *);
+  Status (*tensor_map)(Device *, const TensorMapDesc *, void *map, Diag *); // checked already
   void (*counters)(Device *, Counters *, bool);
   bool (*kernel_counts)(Kernel *, KernelCounts *); // NULL: the device counts nothing
   void (*sim_opts)(Device *, const SimOpts *);

@@ -26,12 +26,20 @@ enum { SIM_ID_SHIFT = 40 };
 #define SIM_WINDOW_LOCAL (UINT64_C(0xffff02) << SIM_ID_SHIFT)
 #define SIM_WINDOW_PARAM (UINT64_C(0xffff03) << SIM_ID_SHIFT)
 
-// Memory with bounds and a byte of shadow for every byte: 1 where it has been written.
+// Memory with bounds and a byte of shadow for every byte: what may be done to it.  Only shared
+// memory of programs with asynchronous operations (`watched`) knows more than SHADOW_WRITTEN.
+enum {
+  SHADOW_WRITTEN = 1,
+  SHADOW_FILLING = 2,  // an operation in flight will write it: nobody may touch it
+  SHADOW_MBARRIER = 4, // part of an mbarrier: no data
+  SHADOW_READER = 16,  // counts (to 15) operations in flight that read it: nobody may write it
+};
 typedef struct Memory {
   uint64_t base;   // address of the first byte
   uint64_t bytes;
   uint8_t *data;
   uint8_t *shadow; // NULL: written everywhere
+  struct Cta *watched; // whose shared memory it is, NULL: no operation in flight can be here
 } Memory;
 
 typedef struct Buffer {
@@ -59,6 +67,7 @@ typedef struct OpMore {
   struct CallCopy *copies; int nargs, ncopies; // call: arguments, then results
   const struct Func *callee;
   const struct WmmaPart *wmma;    // wmma.load and store: which matrix
+  const struct AsyncArgs *async;  // asynchronous copies: their addresses
 } OpMore;
 
 struct Op {
@@ -115,6 +124,7 @@ typedef struct Program {
   uint32_t file_bytes, local_bytes, shared_bytes;
   uint32_t dynamic_at;     // where `.extern .shared` begins, ahead of alignment
   bool has_dynamic;
+  bool uses_async;         // some instruction completes later
 } Program;
 
 typedef struct SimKernel {
@@ -145,6 +155,7 @@ typedef enum GroupState {
   GROUP_WARPBAR, // at a bar.warp.sync
   GROUP_BARRIER, // at barrier `bar` of the CTA
   GROUP_CLUSTER, // at the barrier of the cluster
+  GROUP_MBARRIER, // in test_wait or try_wait, until a phase completes
 } GroupState;
 
 typedef struct Group {
@@ -154,6 +165,8 @@ typedef struct Group {
   GroupState state;
   uint32_t need; // SYNC, WARPBAR: lanes that must come
   int bar;
+  bool waiting, expired; // a wait on an mbarrier has begun; it may return false
+  uint64_t mbar, phase;  // which one, and the phase that it waits for
 } Group;
 
 typedef enum WarpEvent {
@@ -210,7 +223,7 @@ typedef struct TrapInfo {
   uint64_t cta;
   uint32_t block[3], thread[3];
   char what[512];
-  struct { const Op *op; char what[160]; } waits[SIM_MAX_WAITS]; // deadlock: who waits where
+  struct { const Op *op; char what[256]; } waits[SIM_MAX_WAITS]; // deadlock: who waits where
   int nwaits, more_waits;
 } TrapInfo;
 
@@ -233,6 +246,8 @@ typedef struct Cta {
   int64_t turn;         // length of a warp's turn
   uint64_t random;
   struct RaceCta *race; // NULL: not sanitized
+  uint64_t events;     // polls of memory, changes of mbarriers: what could free a waiting thread
+  struct Async *async; // NULL: the program has no asynchronous operations
   uint8_t *memory;     // one block for files, local and shared memory
 } Cta;
 
@@ -304,6 +319,8 @@ Status sim_load(Device *dev, const Source *ptx, const LineMap *map, const PtxMod
                 const char *entry, Kernel **out, Diag *d);
 void sim_kernel_free(Kernel *k);
 Status sim_launch(SimDevice *dev, const Launch *l, Diag *d);
+
+Status sim_tensor_map(Device *dev, const TensorMapDesc *m, void *map, Diag *d);
 
 // Runs `job(arg, worker)` on `n` threads, the caller's included, and waits.
 typedef struct SimPool SimPool;

@@ -3,6 +3,7 @@
 // Two fast paths carry nearly all of a kernel's traffic: 32 lanes side by side, and 32 lanes at one
 // address.  Else the 32 addresses are checked together against one buffer; only when that fails
 // are they taken one by one, to find the lane that is wrong.
+#include "sim_async.h"
 #include "sim_count.h"
 #include "sim_race.h"
 
@@ -100,7 +101,8 @@ static bool resolve(const Warp *w, uint8_t *space, uint64_t *address, uint32_t l
     return !why;
   case PTX_S_LOCAL: {
     uint64_t bytes = g->prog->local_bytes;
-    *out = (Memory){0, bytes, w->local + lane * bytes, w->local_shadow + lane * bytes};
+    *out = (Memory){.bytes = bytes, .data = w->local + lane * bytes,
+                    .shadow = w->local_shadow + lane * bytes};
     return true;
   }
   case PTX_S_PARAM:
@@ -130,7 +132,7 @@ static const Op *trap_bounds(Warp *w, const Op *op, uint32_t lane, AccessKind ki
                      q, name, q, (unsigned long long)m->bytes);
 }
 
-static bool all_written(const uint8_t *shadow, uint64_t n) {
+static bool all_written(const uint8_t *shadow, uint64_t n) { // and nothing in flight, no mbarrier
   for (; n >= 8; n -= 8, shadow += 8) {
     uint64_t v;
     memcpy(&v, shadow, 8);
@@ -138,57 +140,74 @@ static bool all_written(const uint8_t *shadow, uint64_t n) {
       return false;
   }
   for (; n; n--)
-    if (!*shadow++)
+    if (*shadow++ != SHADOW_WRITTEN)
       return false;
   return true;
 }
 
-static const Op *trap_unwritten(Warp *w, const Op *op, uint32_t lane, uint64_t offset, uint64_t size,
-                                const Memory *m, const char *name, bool named) {
+// Nothing in flight in these bytes, and no mbarrier.
+static bool all_still(const uint8_t *shadow, uint64_t n) {
+  uint8_t marks = 0;
+  for (uint64_t i = 0; i < n; i++)
+    marks |= shadow[i];
+  return !(marks & ~SHADOW_WRITTEN);
+}
+
+static const Op *trap_unwritten(Warp *w, const Op *op, uint32_t lane, uint64_t offset,
+                                const char *name, bool named) {
   const char *q = named ? "\"" : "";
-  while (m->shadow[offset])
-    offset++, size--;
   return sim_trap_at(w, op, lane, "uninitialised read: byte %llu of %s%s%s was never written",
                      (unsigned long long)offset, q, name, q);
+}
+
+// No memory of this thread's; name: why.
+static const Op *trap_address(Warp *w, const Op *op, uint32_t lane, AccessKind kind,
+                              uint64_t address, uint64_t size, const char *name) {
+  if (name)
+    return sim_trap_at(w, op, lane, "%s %llu byte%s of block rank %u's shared memory: %s",
+                       verb(kind), (unsigned long long)size, size == 1 ? "" : "s",
+                       (uint32_t)(address >> SIM_RANK_SHIFT) - 1, name);
+  return sim_trap_at(w, op, lane, "bad address: %s %llu bytes at 0x%llx, where no buffer is%s",
+                     verb(kind), (unsigned long long)size, (unsigned long long)address,
+                     address < 65536 ? " (a null pointer)" : "");
+}
+
+const Op *sim_check(Warp *w, const Op *op, uint32_t lane, uint8_t space, uint64_t address,
+                    uint64_t size, uint64_t align, AccessKind kind, Span *out) {
+  Memory m;
+  const char *name;
+  if (!resolve(w, &space, &address, lane, &m, &name))
+    return trap_address(w, op, lane, kind, address, size, name);
+  bool named = space == PTX_S_GLOBAL || space == PTX_S_CONST;
+  uint64_t offset = address - m.base;
+  if (offset > m.bytes || size > m.bytes - offset)
+    return trap_bounds(w, op, lane, kind, offset, size, &m, name, named);
+  if (offset & (align - 1))
+    return sim_trap_at(w, op, lane, "misaligned: %s %llu bytes at offset %llu of %s", verb(kind),
+                       (unsigned long long)size, (unsigned long long)offset, name);
+  const Op *stop = NULL;
+  if (m.watched && (stop = sim_async_trap(w, op, lane, m.watched, kind, offset, size)))
+    return stop;
+  if (m.shadow && (kind & ACCESS_READ))
+    for (uint64_t at = offset; at < offset + size; at++)
+      if (!(m.shadow[at] & SHADOW_WRITTEN))
+        return trap_unwritten(w, op, lane, at, name, named);
+  if (out)
+    *out = (Span){m.data + offset, m.shadow ? m.shadow + offset : NULL};
+  return NULL;
 }
 
 // Address of one lane's bytes, or NULL after a trap.  `*stop` is then what the Op returns.
 static uint8_t *check_lane(Warp *w, const Op *op, uint32_t lane, uint64_t address, AccessKind kind,
                            const Op **stop) {
   uint64_t size = (uint64_t)op->bytes * op->vec;
-  uint8_t space = op->space;
-  Memory m;
-  const char *name;
-  if (!resolve(w, &space, &address, lane, &m, &name)) {
-    if (name) {
-      *stop = sim_trap_at(w, op, lane, "%s %llu byte%s of block rank %u's shared memory: %s",
-                          verb(kind), (unsigned long long)size, size == 1 ? "" : "s",
-                          (uint32_t)(address >> SIM_RANK_SHIFT) - 1, name);
-      return NULL;
-    }
-    *stop = sim_trap_at(w, op, lane, "bad address: %s %llu bytes at 0x%llx, where no buffer is%s",
-                        verb(kind), (unsigned long long)size, (unsigned long long)address,
-                        address < 65536 ? " (a null pointer)" : "");
+  Span s;
+  *stop = sim_check(w, op, lane, op->space, address, size, size, kind, &s);
+  if (*stop)
     return NULL;
-  }
-  bool named = space == PTX_S_GLOBAL || space == PTX_S_CONST;
-  uint64_t offset = address - m.base;
-  if (offset > m.bytes || size > m.bytes - offset) {
-    *stop = trap_bounds(w, op, lane, kind, offset, size, &m, name, named);
-    return NULL;
-  }
-  if (offset & (size - 1)) {
-    *stop = sim_trap_at(w, op, lane, "misaligned: %s %llu bytes at offset %llu of %s", verb(kind),
-                        (unsigned long long)size, (unsigned long long)offset, name);
-    return NULL;
-  }
-  if (m.shadow && (kind & ACCESS_READ) && !all_written(m.shadow + offset, size)) {
-    *stop = trap_unwritten(w, op, lane, offset, size, &m, name, named);
-    return NULL;
-  }
-  if (m.shadow && (kind & ACCESS_WRITE))
-    memset(m.shadow + offset, 1, size);
-  return m.data + offset;
+  if (s.shadow && kind == ACCESS_WRITE)
+    memset(s.shadow, SHADOW_WRITTEN, size);
+  return s.data;
 }
 
 static const Op *check_each(Warp *w, const Op *op, const uint64_t a[32], AccessKind kind,
@@ -218,8 +237,10 @@ static bool shadow_piece(const Memory *m, uint64_t offset, uint64_t bytes, Acces
     return true;
   if ((kind & ACCESS_READ) && !all_written(m->shadow + offset, bytes))
     return false;
+  if (kind == ACCESS_WRITE && m->watched && !all_still(m->shadow + offset, bytes))
+    return false;
   if (kind & ACCESS_WRITE)
-    memset(m->shadow + offset, 1, bytes);
+    memset(m->shadow + offset, SHADOW_WRITTEN, bytes);
   return true;
 }
 
@@ -242,8 +263,10 @@ static bool scatter(const Warp *w, const uint64_t a[32], const Memory *m, uint64
     return false;
   if (m->shadow && kind != ACCESS_WRITE)
     SIM_LANES(i, w->active) if (!all_written(m->shadow + (a[i] - m->base), size)) return false;
+  if (m->watched && kind == ACCESS_WRITE)
+    SIM_LANES(i, w->active) if (!all_still(m->shadow + (a[i] - m->base), size)) return false;
   if (m->shadow && (kind & ACCESS_WRITE))
-    SIM_LANES(i, w->active) memset(m->shadow + (a[i] - m->base), 1, size);
+    SIM_LANES(i, w->active) memset(m->shadow + (a[i] - m->base), SHADOW_WRITTEN, size);
   for (int i = 0; i < 32; i++)
     out->at[i] = m->data + (a[i] - m->base);
   out->strided = false;
@@ -257,6 +280,11 @@ static const Op *check_all(Warp *w, const Op *op, uint64_t a[32], AccessKind kin
     for (uint32_t i = 0; i < 32; i++)
       if (!(w->active >> i & 1))
         a[i] = a[first];
+  if (w->cta->async && w->cta->async->global) {
+    const Op *stop = sim_async_global(w, op, a, kind);
+    if (stop)
+      return stop;
+  }
   uint8_t space = op->space;
   uint64_t lead = a[first];
   Memory m;

@@ -3,10 +3,6 @@
 #include "dtype.h"
 #include "sim_mem.h"
 
-typedef enum AtomKind {
-  ATOM_AND, ATOM_OR, ATOM_XOR, ATOM_EXCH, ATOM_ADD, ATOM_INC, ATOM_DEC, ATOM_MIN, ATOM_MAX, ATOM_CAS,
-  ATOM_KINDS,
-} AtomKind;
 static const char *const atom_names[ATOM_KINDS] = {"and", "or",  "xor", "exch", "add",
                                                     "inc", "dec", "min", "max",  "cas"};
 
@@ -63,7 +59,13 @@ static uint64_t add(uint64_t a, uint64_t b, PtxType t, bool ftz) {
   }
 }
 
+static double half_value(uint64_t bits, PtxType t) {
+  return t == PTX_T_BF16 ? bf16_to_double((uint16_t)bits) : f16_to_double((uint16_t)bits);
+}
+
 static bool less(uint64_t a, uint64_t b, PtxType t) {
+  if (t == PTX_T_F16 || t == PTX_T_BF16) // not true of a NaN: the old value stays
+    return half_value(a, t) < half_value(b, t);
   if (ptx_type_class(t) != 'S')
     return a < b;
   return ptx_type_bits(t) == 32 ? (int32_t)a < (int32_t)b : (int64_t)a < (int64_t)b;
@@ -96,6 +98,39 @@ UPDATE(update16, uint16_t)
 UPDATE(update32, uint32_t)
 UPDATE(update64, uint64_t)
 
+int sim_atom_kind(const PtxInst *in) {
+  int kind = 0;
+  while (kind < ATOM_KINDS && !ptx_inst_has(in, atom_names[kind]))
+    kind++;
+  return kind;
+}
+
+// What cp.reduce.async.bulk has (ISA 9.7.9.25.4.2, 9.7.9.27.1.3).
+bool sim_atom_takes(AtomKind kind, PtxType t) {
+  bool real = t == PTX_T_F32 || t == PTX_T_F64, half = t == PTX_T_F16 || t == PTX_T_BF16;
+  int bits = ptx_type_bits(t);
+  switch (kind) {
+  case ATOM_ADD: return bits >= 32 || half;
+  case ATOM_MIN:
+  case ATOM_MAX: return !real && (bits >= 32 || half);
+  case ATOM_INC:
+  case ATOM_DEC: return !real && bits == 32;
+  default: return !real && bits >= 32;
+  }
+}
+
+void sim_atom_reduce(uint8_t *at, AtomKind kind, PtxType t, const uint8_t *value) {
+  uint64_t v = 0;
+  int bytes = ptx_type_bits(t) / 8;
+  memcpy(&v, value, (size_t)bytes);
+  if (bytes == 8)
+    update64(at, kind, v, 0, t, true);
+  else if (bytes == 4)
+    update32(at, kind, v, 0, t, true);
+  else
+    update16(at, kind, v, 0, t, true);
+}
+
 static uint64_t lane_value(const Warp *w, uint32_t at, uint32_t lane, int width) {
   return width == 8 ? sim_r64(w, at)[lane] : sim_r32(w, at)[lane];
 }
@@ -105,7 +140,7 @@ static const Op *op_atom(Warp *w, const Op *op) {
   const Op *stop = sim_access(w, op, ACCESS_ATOMIC, &s);
   if (stop)
     return stop;
-  w->left -= SIM_POLL_COST;
+  sim_poll(w);
   uint64_t t64[32] = {0};
   uint32_t t32[32] = {0};
   bool ftz = op->more->skip[0];
@@ -131,7 +166,7 @@ static const Op *op_cas128(Warp *w, const Op *op) {
   const Op *stop = sim_access(w, op, ACCESS_ATOMIC, &s);
   if (stop)
     return stop;
-  w->left -= SIM_POLL_COST;
+  sim_poll(w);
   uint64_t t[64];
   const uint64_t *b = sim_r64(w, op->b), *c = sim_r64(w, op->c);
   pthread_mutex_lock(&w->cta->grid->dev->wide);
@@ -149,9 +184,7 @@ static const Op *op_cas128(Warp *w, const Op *op) {
 
 bool sim_atom(Decoder *x, const PtxInst *in) {
   bool red = !strcmp(ptx_inst_form(in)->stem, "red");
-  int first = red ? 0 : 1, kind = 0;
-  while (kind < ATOM_KINDS && !ptx_inst_has(in, atom_names[kind]))
-    kind++;
+  int first = red ? 0 : 1, kind = sim_atom_kind(in);
   PtxType t = (PtxType)in->type[0];
   int width = sim_width(t);
   bool real = t == PTX_T_F32 || t == PTX_T_F64;

@@ -2,8 +2,7 @@
 // each other's shared memory.  ISA 5.1.5 (shared), 9.7.9.23-24 (mapa, getctarank), 9.7.13.3.
 #include <stdlib.h>
 
-#include "sim_decode.h"
-#include "sim_ops.h"
+#include "sim_async.h"
 #include "sim_race.h"
 #include "sim_run.h"
 
@@ -82,9 +81,15 @@ bool sim_cluster_run(Cluster *k, uint64_t order) {
     for (int i = 0; i < k->n; i++)
       if (!sim_cta_round(k->ctas[turns[i]], &moved))
         return false;
+    if (!moved && k->ctas[0]->async && !ended(k))
+      moved = sim_async_advance(k) && !sim_cluster_trap(k);
   }
+  if (sim_cluster_trap(k))
+    return false;
   if (!ended(k))
     sim_trap_deadlock(k);
+  else if (k->ctas[0]->async)
+    sim_async_finish(k);
   return !sim_cluster_trap(k);
 }
 

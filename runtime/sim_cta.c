@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "interrupt.h"
-#include "sim_ops.h"
+#include "sim_async.h"
 #include "sim_race.h"
 #include "sim_run.h"
 
@@ -64,13 +64,15 @@ Cta *sim_cta_new(Cluster *k, int rank) {
   c->frames = calloc((size_t)c->nwarps * SIM_MAX_FRAMES, sizeof *c->frames);
   if (g->counts)
     c->counts = calloc((size_t)p->nsites + 1, sizeof *c->counts);
-  if (!c->memory || !c->warps || !c->blocks || !c->frames || (g->counts && !c->counts)) {
+  bool async = !p->uses_async || sim_async_new(c);
+  if (!c->memory || !c->warps || !c->blocks || !c->frames || (g->counts && !c->counts) || !async) {
     sim_cta_free(c);
     return NULL;
   }
   memset(c->memory, 0, one * (size_t)c->nwarps);
   uint8_t *at = c->memory + one * (size_t)c->nwarps;
-  c->shared = (Memory){0, g->dynamic_at + g->launch.smem, at, at + shared};
+  c->shared = (Memory){.bytes = g->dynamic_at + g->launch.smem, .data = at, .shadow = at + shared,
+                       .watched = p->uses_async ? c : NULL};
   if (!p->has_dynamic && !g->launch.smem)
     c->shared.bytes = p->shared_bytes;
   for (int i = 0; i < c->nwarps; i++) {
@@ -87,6 +89,7 @@ void sim_cta_free(Cta *c) {
   if (!c)
     return;
   race_cta_free(c->race);
+  sim_async_free(c);
   free(c->memory), free(c->warps), free(c->blocks), free(c->frames), free(c->counts);
   free(c);
 }
@@ -115,6 +118,8 @@ void sim_cta_start(Cta *c) {
   sim_schedule_block(c);
   if (c->race)
     race_cta_start(c);
+  if (c->async)
+    sim_async_start(c);
   for (int i = 0; i < c->nwarps; i++)
     start_warp(&c->warps[i]);
 }
@@ -153,7 +158,9 @@ bool sim_cta_round(Cta *c, bool *moved) {
     *moved = true;
     c->turn = c->grid->dev->opts.seed ? sim_schedule_turn(c) : TURN;
     sim_warp_run(w);
-    if (c->trap.set || !within_limits(c, w))
+    if (c->async && sim_completion(c) == SIM_RANDOM)
+      sim_async_random(c);
+    if (sim_cluster_trap(c->cluster) || !within_limits(c, w))
       return false;
   }
   return true;

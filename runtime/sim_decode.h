@@ -65,6 +65,19 @@ bool sim_movmatrix(Decoder *x, const PtxInst *in);
 bool sim_wmma_load(Decoder *x, const PtxInst *in);
 bool sim_wmma_store(Decoder *x, const PtxInst *in);
 bool sim_wmma_mma(Decoder *x, const PtxInst *in);
+bool sim_cpasync(Decoder *x, const PtxInst *in);
+bool sim_cpasync_commit(Decoder *x, const PtxInst *in);
+bool sim_cpasync_wait(Decoder *x, const PtxInst *in);
+bool sim_cpasync_arrive(Decoder *x, const PtxInst *in);
+bool sim_bulk(Decoder *x, const PtxInst *in);
+bool sim_bulk_commit(Decoder *x, const PtxInst *in);
+bool sim_bulk_wait(Decoder *x, const PtxInst *in);
+bool sim_mbar_init(Decoder *x, const PtxInst *in);
+bool sim_mbar_inval(Decoder *x, const PtxInst *in);
+bool sim_mbar_tx(Decoder *x, const PtxInst *in);
+bool sim_mbar_arrive(Decoder *x, const PtxInst *in);
+bool sim_mbar_wait(Decoder *x, const PtxInst *in);
+bool sim_mbar_pending(Decoder *x, const PtxInst *in);
 bool sim_LATER(Decoder *x, const PtxInst *in);
 
 // ---- for the decoders -----------------------------------------------------------------------------

@@ -273,6 +273,7 @@ static const DeviceOps sim_ops = {
     .graph_end = op_graph_end,
     .graph_launch = op_graph_launch,
     .graph_free = op_graph_free,
+    .tensor_map = sim_tensor_map,
     .counters = op_counters,
     .kernel_counts = sim_kernel_counts,
     .sim_opts = op_sim_opts,

@@ -107,7 +107,8 @@ static void work(void *arg, int worker) {
 
 static int thread_count(const SimDevice *dev, uint64_t nclusters) {
   const SimOpts *o = &dev->opts;
-  long n = o->seed || o->sanitize ? 1 : o->threads ? o->threads : sysconf(_SC_NPROCESSORS_ONLN);
+  bool one = o->seed || o->sanitize || o->completion == SIM_RANDOM;
+  long n = one ? 1 : o->threads ? o->threads : sysconf(_SC_NPROCESSORS_ONLN);
   return n < 1 ? 1 : (uint64_t)n > nclusters ? (int)nclusters : (int)n;
 }
 
@@ -135,7 +136,7 @@ Status sim_launch(SimDevice *dev, const Launch *l, Diag *d) {
   uint32_t blocks = cluster[0] * cluster[1] * cluster[2];
   g.is_cluster = blocks > 1 || p->entry->ptx->cluster[0];
   g.nclusters = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] / blocks;
-  g.params = (Memory){0, l->arg_bytes, (uint8_t *)(uintptr_t)l->args, NULL};
+  g.params = (Memory){.bytes = l->arg_bytes, .data = (uint8_t *)(uintptr_t)l->args};
   if (dev->opts.sanitize) {
     if (!dev->race && !(dev->race = race_new(dev)))
       return diag_fail(d, ST_DEVICE, "sim: out of host memory for the race detector");

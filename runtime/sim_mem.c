@@ -94,7 +94,7 @@ static const Op *op_ld(Warp *w, const Op *op) {
   if (stop)
     return stop;
   if (op->type & TYPE_STRONG)
-    w->left -= SIM_POLL_COST;
+    sim_poll(w);
   if (op->vec == 1 && op->bytes == 4 && op->width == 4 && s.strided && s.stride == 4) {
     memcpy(w->regs + op->d, s.base, 128); // all lanes, side by side
     return op + 1;

@@ -8,6 +8,10 @@
 // Atomics and strong or volatile loads are how threads wait for each other: they cost this much of
 // the turn, so that a warp that spins soon lets others run.
 enum { SIM_POLL_COST = 1024 };
+static inline void sim_poll(Warp *w) {
+  w->left -= SIM_POLL_COST;
+  w->cta->events++;
+}
 
 typedef enum AccessKind { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_ATOMIC = 3 } AccessKind;
 
@@ -29,6 +33,21 @@ const Op *sim_access(Warp *w, const Op *op, AccessKind kind, Access *out);
 // The same in two steps, for instructions that make addresses of their own; `a` is overwritten.
 void sim_addresses(const Warp *w, const Op *op, uint64_t a[32]);
 const Op *sim_access_at(Warp *w, const Op *op, uint64_t a[32], AccessKind kind, Access *out);
+
+// ---- atomic updates -----------------------------------------------------------------------------
+typedef enum AtomKind {
+  ATOM_AND, ATOM_OR, ATOM_XOR, ATOM_EXCH, ATOM_ADD, ATOM_INC, ATOM_DEC, ATOM_MIN, ATOM_MAX, ATOM_CAS,
+  ATOM_KINDS,
+} AtomKind;
+int sim_atom_kind(const PtxInst *in); // ATOM_KINDS: none
+bool sim_atom_takes(AtomKind kind, PtxType t);
+// *at = kind(*at, *value), as a global update.
+void sim_atom_reduce(uint8_t *at, AtomKind kind, PtxType t, const uint8_t *value);
+
+// One range of one lane, of any size, checked as above but for the marks; `out` may be NULL.
+typedef struct Span { uint8_t *data, *shadow; } Span;
+const Op *sim_check(Warp *w, const Op *op, uint32_t lane, uint8_t space, uint64_t address,
+                    uint64_t size, uint64_t align, AccessKind kind, Span *out);
 
 // Fills the Op's address fields; false after a message.
 typedef struct Address {

@@ -1,10 +1,10 @@
 // sim_trap.c: what went wrong, said with its place.
 #include <stdio.h>
 
-#include "sim_ops.h"
+#include "sim_async.h"
 #include "sim_run.h"
 
-static void thread_of(const Cta *c, uint32_t linear, uint32_t out[3]) {
+void sim_thread_of(const Cta *c, uint32_t linear, uint32_t out[3]) {
   const uint32_t *block = c->grid->launch.block;
   out[0] = linear % block[0];
   out[1] = linear / block[0] % block[1];
@@ -18,7 +18,7 @@ const Op *sim_trap_at(Warp *w, const Op *op, uint32_t lane, const char *fmt, ...
   t->nwaits = t->more_waits = 0;
   t->cta = w->cta->index;
   memcpy(t->block, w->cta->id, sizeof t->block);
-  thread_of(w->cta, (uint32_t)w->index * 32 + lane, t->thread);
+  sim_thread_of(w->cta, (uint32_t)w->index * 32 + lane, t->thread);
   va_list ap;
   va_start(ap, fmt);
   vsnprintf(t->what, sizeof t->what, fmt, ap);
@@ -26,7 +26,39 @@ const Op *sim_trap_at(Warp *w, const Op *op, uint32_t lane, const char *fmt, ...
   return sim_leave(w, EV_TRAP, op);
 }
 
+void sim_trap_note(Cta *c, const Op *op, const char *fmt, ...) {
+  TrapInfo *t = &c->trap;
+  if (t->nwaits == SIM_MAX_WAITS)
+    return;
+  t->waits[t->nwaits].op = op;
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(t->waits[t->nwaits++].what, sizeof t->waits[0].what, fmt, ap);
+  va_end(ap);
+}
+
 // ---- deadlock -------------------------------------------------------------------------------------
+// The bytes that phase expects, and what came.
+static void describe_bytes(const Mbarrier *b, char *out, size_t n) {
+  *out = 0;
+  if (b->tx > 0)
+    snprintf(out, n, "; %lld bytes are missing: %llu expected at line %u, %llu copied",
+             (long long)b->tx, (unsigned long long)b->expected_bytes,
+             b->expect ? b->expect->in->line : 0, (unsigned long long)b->copied_bytes);
+  else if (b->tx < 0)
+    snprintf(out, n, "; %lld bytes too many came: %llu expected, %llu copied", -(long long)b->tx,
+             (unsigned long long)b->expected_bytes, (unsigned long long)b->copied_bytes);
+}
+
+static void describe_mbarrier(const Cta *c, const Warp *w, const Group *g, char *out, size_t n) {
+  const Mbarrier *b = sim_mbar_find(c, g->mbar);
+  char bytes[128];
+  describe_bytes(b, bytes, sizeof bytes);
+  snprintf(out, n, "warp %d, lanes %08x: for phase %llu of the mbarrier at %llu (line %u), where "
+           "%u of %u arrivals are missing%s", w->index, g->mask, (unsigned long long)g->phase,
+           (unsigned long long)b->at, b->init->in->line, b->pending, b->expected, bytes);
+}
+
 static void describe_wait(const Cta *c, const Warp *w, const Group *g, char *out, size_t n) {
   uint32_t missing, arrived, expected;
   if (c->cluster->n > 1) {
@@ -35,6 +67,9 @@ static void describe_wait(const Cta *c, const Warp *w, const Group *g, char *out
     n -= (size_t)used;
   }
   switch (g->state) {
+  case GROUP_MBARRIER:
+    describe_mbarrier(c, w, g, out, n);
+    break;
   case GROUP_BARRIER: {
     const Barrier *b = &c->bar[g->bar];
     snprintf(out, n, "warp %d, lanes %08x: at barrier %d, where %u of %u threads have arrived",

@@ -305,6 +305,23 @@ CuResult fake_cuEventElapsedTime(float *ms, CuEvent from, CuEvent to) {
   return *ms = 0.25f, 0;
 }
 
+CuResult fake_cuTensorMapEncodeTiled(CuTensorMap *map, int type, uint32_t rank, void *address,
+                                     const uint64_t *dims, const uint64_t *strides,
+                                     const uint32_t *box, const uint32_t *steps, int interleave,
+                                     int swizzle, int l2, int fill) {
+  ENTER_CURRENT();
+  if ((uintptr_t)map % 64) return 1;
+  fake.map.type = type, fake.map.rank = rank, fake.map.address = (uintptr_t)address;
+  for (uint32_t i = 0; i < rank; i++) {
+    fake.map.dims[i] = dims[i], fake.map.box[i] = box[i], fake.map.steps[i] = steps[i];
+    if (i) fake.map.strides[i - 1] = strides[i - 1];
+  }
+  fake.map.interleave = interleave, fake.map.swizzle = swizzle;
+  fake.map.l2 = l2, fake.map.fill = fill;
+  for (int i = 0; i < 128; i++) map->bytes[i] = (uint8_t)(i + 1);
+  return 0;
+}
+
 CuResult fake_cuStreamBeginCapture(CuStream s, int mode) {
   ENTER_CURRENT();
   if (mode != CU_CAPTURE_THREAD_LOCAL) return 1;

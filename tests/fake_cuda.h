@@ -28,6 +28,11 @@ typedef struct FakeCuda {
   bool capturing, capture_broken;
   CuStream captured_stream;
   int captured; // launches while capturing
+  struct { // the last tensor map
+    int type, interleave, swizzle, l2, fill;
+    uint32_t rank, box[5], steps[5];
+    uint64_t address, dims[5], strides[4];
+  } map;
 } FakeCuda;
 
 typedef FakeCuda *(*FakeCudaState)(void); // exported as "fake_cuda_state"

@@ -526,6 +526,9 @@ static Status whole_life(Diag *d) {
   if (st) return st;
   Launch l = {.grid = {1, 1, 1}, .block = {32, 1, 1}, .cluster = {2, 1, 1}, .smem = 60000};
   if (!st) st = device_alloc(dev, 4, "p", &p, d);
+  uint8_t map[TENSOR_MAP_BYTES];
+  TensorMapDesc m = {.address = 64, .dim = {4}, .box = {4}, .type = TENSOR_F32, .rank = 1};
+  if (!st) st = device_tensor_map(dev, &m, map, d);
   if (!st) st = device_write(dev, p, &word, 4, d);
   if (!st) st = device_fill32(dev, p, 1, 4, d);
   if (!st) st = device_copy(dev, p, p, 4, d);
@@ -589,6 +592,45 @@ static void clean_up_on_every_path(void **state) {
   diag_free(d);
 }
 
+static void tensor_maps_come_from_the_driver(void **state) {
+  (void)state;
+  FakeCuda *f = fresh(FAKE);
+  Diag *d = diag_new();
+  Device *dev = opened(FAKE, d);
+  uint8_t map[129]; // the driver wants 64-byte alignment; the caller's bytes need not have it
+  TensorMapDesc m = {.address = 0x7f0000001000, .dim = {128, 1000, 8}, .stride = {2048, 256},
+                     .box = {64, 32, 1}, .step = {1, 2}, .type = TENSOR_BF16, .rank = 3,
+                     .swizzle = TENSOR_SWIZZLE_128B, .l2 = 2, .fill = TENSOR_FILL_NAN};
+  assert_int_equal(device_tensor_map(dev, &m, map + 1, d), ST_OK);
+  for (int i = 0; i < 128; i++) assert_int_equal(map[1 + i], i + 1);
+  assert_int_equal(f->map.type, 9);
+  assert_int_equal(f->map.rank, 3);
+  assert_int_equal(f->map.address, 0x7f0000001000);
+  assert_int_equal(f->map.dims[1], 1000);
+  assert_int_equal(f->map.strides[0], 2048);
+  assert_int_equal(f->map.strides[1], 256);
+  assert_int_equal(f->map.box[0], 64);
+  assert_int_equal(f->map.steps[1], 2);
+  assert_int_equal(f->map.steps[2], 1); // 0 is 1
+  assert_int_equal(f->map.interleave, 0);
+  assert_int_equal(f->map.swizzle, 3);
+  assert_int_equal(f->map.l2, 2);
+  assert_int_equal(f->map.fill, 1);
+  m.box[0] = 72; // found before the driver is asked
+  f->map.rank = 0;
+  assert_int_equal(device_tensor_map(dev, &m, map, d), ST_INPUT);
+  assert_says(d, "the box is 144 bytes wide: 128 at most with this swizzle");
+  assert_int_equal(f->map.rank, 0);
+  m.box[0] = 64;
+  f->fail_call = "cuTensorMapEncodeTiled";
+  f->fail_result = 1;
+  assert_int_equal(device_tensor_map(dev, &m, map, d), ST_DEVICE);
+  assert_says(d, "cuda:0: making a tensor map");
+  device_close(dev);
+  assert_nothing_left(f);
+  diag_free(d);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(no_driver_is_one_message),
@@ -610,6 +652,7 @@ int main(void) {
       cmocka_unit_test(launch_errors_that_do_not_stick),
       cmocka_unit_test(sticky_errors_kill_the_device),
       cmocka_unit_test(graphs_capture_launches_and_nothing_else),
+      cmocka_unit_test(tensor_maps_come_from_the_driver),
       cmocka_unit_test(adopted_contexts_are_left_alone),
       cmocka_unit_test(clean_up_on_every_path),
   };
