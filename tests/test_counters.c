@@ -1,0 +1,314 @@
+// Counters of the interpreter, against numbers found by hand, and the traffic of our templates.
+#include "dense.h"
+#include "sim_kit.h"
+
+static void count_on(Kit *k) {
+  device_sim_opts(k->dev, &(SimOpts){.threads = 1, .counters = true});
+}
+
+// One block of `threads` threads runs `body` with %rd0 a buffer of 64 KiB that is written, %r0 the
+// thread and %rd1 = %r0 as 64 bits; %r1 = the start of 16 KiB of shared memory.
+static Counters count_block(Kit *k, uint32_t threads, const char *body) {
+  count_on(k);
+  char *text = arena_printf(k->arena,
+                            ".shared .align 16 .b8 s[16384];\nmov.u32 %%r1, s;\n"
+                            "cvt.u64.u32 %%rd1, %%r0;\n%s\nret;", body);
+  Kernel *kernel = kit_body(k, 1, text);
+  DevPtr p = kit_fill(k, "x", 0, 16384);
+  Counters c;
+  device_counters(k->dev, &c, true);
+  kit_run(k, kernel, 1, threads, &p, 8);
+  device_counters(k->dev, &c, true);
+  kernel_free(kernel);
+  device_free(k->dev, p);
+  return c;
+}
+
+// ---- global memory ---------------------------------------------------------------------------------
+typedef struct GlobalCase {
+  const char *what, *body;
+  uint32_t threads;
+  uint64_t requests, sectors, ideal, bytes, distinct;
+} GlobalCase;
+
+#define AT(scale) "mul.lo.u64 %rd2, %rd1, " #scale "; add.u64 %rd2, %rd0, %rd2;\n"
+static const GlobalCase global_cases[] = {
+    {"coalesced", AT(4) "ld.global.f32 %f0, [%rd2];", 32, 1, 4, 4, 128, 128},
+    {"every other word", AT(8) "ld.global.f32 %f0, [%rd2];", 32, 1, 8, 4, 128, 256},
+    {"a sector each", AT(128) "ld.global.f32 %f0, [%rd2];", 32, 1, 32, 4, 128, 1024},
+    {"one word off", AT(4) "ld.global.f32 %f0, [%rd2+4];", 32, 1, 5, 4, 128, 160},
+    {"broadcast", "ld.global.f32 %f0, [%rd0];", 32, 1, 1, 1, 128, 32},
+    {"four words a lane", AT(16) "ld.global.v4.f32 {%f0,%f1,%f2,%f3}, [%rd2];", 32, 1, 16, 16, 512,
+     512},
+    {"ten lanes", AT(4) "ld.global.f32 %f0, [%rd2];", 10, 1, 2, 2, 40, 64},
+    {"bytes", AT(1) "ld.global.u8 %r2, [%rd2];", 32, 1, 1, 1, 32, 32},
+    {"downwards", "xor.b64 %rd1, %rd1, 31;" AT(4) "ld.global.f32 %f0, [%rd2];", 32, 1, 4, 4, 128,
+     128},
+    {"pairs of lanes share", "shr.u64 %rd1, %rd1, 1;" AT(8) "ld.global.f64 %fd0, [%rd2];", 32, 1, 4,
+     4, 256, 128},
+    {"twice the same", AT(4) "ld.global.f32 %f0, [%rd2];\nld.global.f32 %f1, [%rd2];", 32, 2, 8, 8,
+     256, 128},
+    {"two warps", AT(4) "ld.global.f32 %f0, [%rd2];", 64, 2, 8, 8, 256, 256},
+    {"through a generic address", AT(4) "ld.f32 %f0, [%rd2];", 32, 1, 4, 4, 128, 128},
+    {"lanes under a guard", AT(4) "setp.lt.u32 %p0, %r0, 8; mov.f32 %f0, 0f00000000;\n"
+     "@%p0 ld.global.f32 %f0, [%rd2];", 32, 1, 1, 1, 32, 32},
+};
+
+static void test_global(void **state) {
+  Kit *k = *state;
+  for (size_t i = 0; i < sizeof global_cases / sizeof *global_cases; i++) {
+    const GlobalCase *g = &global_cases[i];
+    Counters c = count_block(k, g->threads, g->body);
+    if (c.global_read_requests != g->requests || c.global_read_sectors != g->sectors ||
+        c.global_read_ideal != g->ideal || c.global_read_bytes != g->bytes ||
+        c.distinct_read_bytes != g->distinct || c.distinct_bytes != g->distinct ||
+        c.global_write_sectors || c.distinct_write_bytes)
+      fail_msg("%s: %llu requests, %llu sectors, %llu ideal, %llu bytes, %llu distinct", g->what,
+               (unsigned long long)c.global_read_requests, (unsigned long long)c.global_read_sectors,
+               (unsigned long long)c.global_read_ideal, (unsigned long long)c.global_read_bytes,
+               (unsigned long long)c.distinct_read_bytes);
+  }
+}
+
+static void test_stores_and_atomics(void **state) {
+  Kit *k = *state;
+  Counters c = count_block(k, 32, AT(4) "st.global.u32 [%rd2], %r0;");
+  assert_int_equal(c.global_write_requests, 1);
+  assert_int_equal(c.global_write_sectors, 4);
+  assert_int_equal(c.distinct_write_bytes, 128);
+  assert_int_equal(c.global_read_sectors, 0);
+  c = count_block(k, 32, "red.global.add.u32 [%rd0], %r0;"); // an atomic reads and writes
+  assert_int_equal(c.global_write_sectors, 1);
+  assert_int_equal(c.global_read_sectors, 1);
+  assert_int_equal(c.distinct_bytes, 32);
+}
+
+// Read in one place, written in another that overlaps it by half.
+static void test_distinct(void **state) {
+  Kit *k = *state;
+  Counters c = count_block(k, 32, AT(4) "ld.global.u32 %r2, [%rd2];\nst.global.u32 [%rd2+64], %r2;");
+  assert_int_equal(c.distinct_read_bytes, 128);
+  assert_int_equal(c.distinct_write_bytes, 128);
+  assert_int_equal(c.distinct_bytes, 192);
+}
+
+// ---- shared memory ---------------------------------------------------------------------------------
+typedef struct SharedCase {
+  const char *what, *body;
+  uint32_t threads;
+  uint64_t wavefronts, conflicts;
+} SharedCase;
+
+#define TO(scale) "mad.lo.u32 %r2, %r0, " #scale ", %r1;\n"
+#define ST1 "st.shared.u32 [%r2], %r0;"
+#define ST2 "st.shared.v2.u32 [%r2], {%r0,%r0};"
+#define ST4 "st.shared.v4.u32 [%r2], {%r0,%r0,%r0,%r0};"
+static const SharedCase shared_cases[] = {
+    {"a bank each", TO(4) ST1, 32, 1, 0},
+    {"2-way", TO(8) ST1, 32, 2, 1},
+    {"8-way", TO(32) ST1, 32, 8, 7},
+    {"32-way", TO(128) ST1, 32, 32, 31},
+    {"padded rows", TO(132) ST1, 32, 1, 0},
+    {"one word for all", TO(0) ST1, 32, 1, 0},
+    {"words of two lanes each", "and.b32 %r3, %r0, 15; mad.lo.u32 %r2, %r3, 4, %r1;" ST1, 32, 1, 0},
+    {"bytes", TO(1) "st.shared.u8 [%r2], %r0;", 32, 1, 0},
+    {"8 bytes", TO(8) ST2, 32, 2, 0},
+    {"8 bytes of 16", TO(16) ST2, 32, 4, 2},
+    {"16 bytes", TO(16) ST4, 32, 4, 0},
+    {"16 bytes of 32", TO(32) ST4, 32, 8, 4},
+    {"16 bytes of 128", TO(128) ST4, 32, 32, 28},
+    {"half a warp, 32-way", TO(128) ST1, 16, 16, 15},
+    {"eight lanes of 16 bytes", TO(16) ST4, 8, 1, 0},
+    {"atomics at one word", TO(0) "red.shared.add.u32 [%r2], %r0;", 32, 32, 31},
+};
+
+static void test_shared(void **state) {
+  Kit *k = *state;
+  for (size_t i = 0; i < sizeof shared_cases / sizeof *shared_cases; i++) {
+    const SharedCase *s = &shared_cases[i];
+    char *body = arena_printf(k->arena, "%s", s->body);
+    if (strstr(body, "red.")) // of a word that is written
+      body = arena_printf(k->arena, "setp.ge.u32 %%p0, %%r0, 32;\n@!%%p0 st.shared.u32 [%%r1], 0;\n%s",
+                          body);
+    Counters c = count_block(k, s->threads, body);
+    uint64_t extra = strstr(body, "red.") ? 1 : 0; // the store
+    if (c.shared_write_wavefronts - extra != s->wavefronts || c.shared_conflicts != s->conflicts)
+      fail_msg("%s: %llu wavefronts, %llu conflicts", s->what,
+               (unsigned long long)c.shared_write_wavefronts,
+               (unsigned long long)c.shared_conflicts);
+  }
+}
+
+// Rows of 16 bytes side by side, and all in the same four banks.
+static void test_ldmatrix(void **state) {
+  Kit *k = *state;
+  static const struct { int pitch; uint64_t wavefronts, conflicts; } rows[] = {{16, 4, 0},
+                                                                              {128, 32, 28}};
+  for (int i = 0; i < 2; i++) {
+    char *body = arena_printf(k->arena, "mad.lo.u32 %%r2, %%r0, %d, %%r1;\n%s\nldmatrix.sync.aligned.m8n8.x4.shared.b16 {%%r4,%%r5,%%r6,%%r7}, "
+                              "[%%r2];", rows[i].pitch, ST4);
+    Counters c = count_block(k, 32, body);
+    assert_int_equal(c.shared_read_requests, 1);
+    assert_int_equal(c.shared_read_bytes, 512);
+    assert_int_equal(c.shared_read_wavefronts, rows[i].wavefronts);
+    assert_int_equal(c.shared_conflicts, 2 * rows[i].conflicts); // the stores have them too
+  }
+}
+
+// ---- local memory, instructions --------------------------------------------------------------------
+static void test_local(void **state) {
+  Kit *k = *state;
+  Counters c = count_block(k, 32, ".local .align 16 .b8 l[64];\nmov.u32 %r4, l;\n"
+                                  "st.local.u32 [%r4], %r0;\nst.local.u32 [%r4+4], %r0;\n"
+                                  "ld.local.v2.u32 {%r2,%r3}, [%r4];\n"
+                                  "and.b32 %r5, %r0, 1; mad.lo.u32 %r5, %r5, 4, %r4;\n"
+                                  "ld.local.u32 %r6, [%r5];");
+  assert_int_equal(c.local_write_sectors, 8);
+  assert_int_equal(c.local_read_sectors, 8 + 8); // odd lanes' words lie in other sectors
+  assert_int_equal(c.global_read_sectors + c.global_write_sectors, 0);
+}
+
+static void test_arithmetic(void **state) {
+  Kit *k = *state;
+  Counters c = count_block(
+      k, 32, "mov.f32 %f0, 0f3F800000; mov.f64 %fd0, 0d3FF0000000000000; mov.b32 %r2, 0;\n"
+             "fma.rn.f32 %f1, %f0, %f0, %f0;\nadd.f32 %f1, %f1, %f0;\nfma.rn.f64 %fd1, %fd0, %fd0, "
+             "%fd0;\nfma.rn.f16x2 %r3, %r2, %r2, %r2;\nadd.bf16x2 %r3, %r2, %r2;\n"
+             "mov.f32 %f4, 0f00000000; mov.f32 %f5, 0f00000000; mov.f32 %f6, 0f00000000; mov.f32 "
+             "%f7, 0f00000000;\nmma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+             "{%f4,%f5,%f6,%f7}, {%r2,%r2,%r2,%r2}, {%r2,%r2}, {%f4,%f5,%f6,%f7};");
+  const uint64_t *f = c.flops_by_kind;
+  assert_int_equal(f[FLOP_F32], 32 * (2 + 1));
+  assert_int_equal(f[FLOP_F64], 32 * 2);
+  assert_int_equal(f[FLOP_F16], 32 * 4);
+  assert_int_equal(f[FLOP_BF16], 32 * 2);
+  assert_int_equal(f[FLOP_TENSOR_BF16], 2 * 16 * 8 * 16);
+  assert_int_equal(c.flops, 32 * 11 + 4096);
+  assert_int_equal(c.warps_by_pipe[PTX_PIPE_TENSOR], 1);
+  assert_int_equal(c.by_pipe[PTX_PIPE_FP64], 32);
+}
+
+// Lanes 0 to 7 go through two instructions more; the branch is one of two.
+static void test_divergence(void **state) {
+  Kit *k = *state;
+  Counters c = count_block(k, 32, "setp.ge.u32 %p0, %r0, 8;\n@%p0 bra over;\nadd.u32 %r2, %r0, 1;\n"
+                                  "add.u32 %r2, %r2, 1;\nover:\nbra.uni end;\nend:\nbar.sync 0;");
+  assert_int_equal(c.branches, 2);
+  assert_int_equal(c.divergent_branches, 1);
+  assert_int_equal(c.barriers, 1);
+  assert_int_equal(c.barrier_warps, 1);
+  // param, mov, mov, cvt, setp; bra; two adds of 8 lanes; bra, bar, ret
+  assert_int_equal(c.warp_insts, 11);
+  assert_int_equal(c.thread_insts, 5 * 32 + 24 + 2 * 8 + 3 * 32);
+}
+
+// ---- per instruction -------------------------------------------------------------------------------
+static const InstCount *at_line(const KernelCounts *n, uint32_t line) {
+  for (int i = 0; i < n->n; i++)
+    if (n->site[i].in->line == line)
+      return &n->count[i];
+  return NULL;
+}
+
+static void test_lines(void **state) {
+  Kit *k = *state;
+  count_on(k);
+  Kernel *kernel = kit_body(k, 1, "setp.lt.u32 %p0, %r0, 4;\nmul.wide.u32 %rd1, %r0, 4;\n"
+                                  "add.u64 %rd1, %rd0, %rd1;\n@%p0 st.global.u32 [%rd1], %r0;\nret;");
+  DevPtr p = kit_fill(k, "x", 0, 1024);
+  KernelCounts n;
+  assert_false(kernel_counts(kernel, &n));
+  for (int i = 0; i < 2; i++)
+    kit_run(k, kernel, 3, 64, &p, 8);
+  assert_true(kernel_counts(kernel, &n));
+  assert_int_equal(n.launches, 2);
+  const InstCount *st = at_line(&n, 11), *mul = at_line(&n, 9);
+  assert_int_equal(mul->warps, 2 * 3 * 2);
+  assert_int_equal(mul->threads, 2 * 3 * 64);
+  assert_int_equal(st->warps, 2 * 3 * 2);        // issued by both warps of a block
+  assert_int_equal(st->threads, 2 * 3 * 4);      // lanes 0 to 3 of the first
+  assert_int_equal(st->global[COUNT_STORE].requests, 2 * 3);
+  assert_int_equal(st->global[COUNT_STORE].units, 2 * 3);
+  assert_int_equal(n.nbuffers, 1);
+  assert_string_equal(n.buffer[0].name, "x");
+  assert_int_equal(n.buffer[0].written, 2 * 32); // of each launch
+  assert_int_equal(n.buffer[0].read, 0);
+  Counters c;
+  device_counters(k->dev, &c, true);
+  assert_false(kernel_counts(kernel, &n)); // reset with the device's
+}
+
+static void test_off(void **state) {
+  Kit *k = *state;
+  Kernel *kernel = kit_body(k, 1, "st.global.u32 [%rd0], %r0;\nret;");
+  DevPtr p = kit_fill(k, "x", 0, 1);
+  kit_run(k, kernel, 1, 32, &p, 8);
+  KernelCounts n;
+  Counters c, zero = {0};
+  assert_false(kernel_counts(kernel, &n));
+  device_counters(k->dev, &c, false);
+  assert_memory_equal(&c, &zero, sizeof c);
+}
+
+// ---- our templates ---------------------------------------------------------------------------------
+// decode_splitk reads every byte of K and V once, whatever the chunks and the tails.
+static void check_decode(Kit *k, Session *s, const char *params, const char *values, int64_t chunks,
+                         uint64_t kv_bytes) {
+  Params given = {0};
+  Problem *p = NULL;
+  Operator *op = NULL;
+  Dense buffers = {0};
+  PlanOpts opts = {.chunks = chunks};
+  Status st = ST_OK;
+  for (const char *at = params; *at && !st;) {
+    size_t n = strcspn(at, " ");
+    st = params_parse(k->arena, &given, arena_strndup(k->arena, at, n), k->diag);
+    at += n + (at[n] == ' ');
+  }
+  if (!st) st = problem_open(s, k->arena, values, &p, k->diag);
+  if (!st) st = operator_make(s, "decode_splitk", &given, p, &opts, &op, k->diag);
+  if (!st) st = operator_load(op, k->dev, k->diag);
+  if (!st) st = operator_plan(op, k->dev, &opts, k->diag);
+  if (!st) st = dense_bind(k->dev, op, 1, &buffers, k->diag);
+  if (!st) st = operator_launch(op, k->dev, k->diag);
+  if (st) fail_msg("%s", diag_text(k->diag));
+  KernelCounts n;
+  assert_true(kernel_counts(op->step[0].kernel, &n));
+  uint64_t read = 0, sectors = 0, bytes = 0;
+  for (int i = 0; i < n.nbuffers; i++)
+    if (!strcmp(n.buffer[i].name, "k") || !strcmp(n.buffer[i].name, "v"))
+      read += n.buffer[i].read;
+  for (int i = 0; i < n.n; i++)
+    if (ptx_inst_has(n.site[i].in, "L1::no_allocate")) {
+      sectors += n.count[i].global[COUNT_LOAD].units;
+      bytes += n.count[i].global[COUNT_LOAD].bytes;
+    }
+  if (read != kv_bytes || sectors * 32 != kv_bytes || bytes != kv_bytes)
+    fail_msg("%s %s: %llu bytes of K and V, %llu distinct, %llu of sectors, %llu asked for", params,
+             values, (unsigned long long)kv_bytes, (unsigned long long)read,
+             (unsigned long long)sectors * 32, (unsigned long long)bytes);
+  dense_free(k->dev, &buffers);
+  operator_free(op);
+}
+
+static void test_decode_reads_once(void **state) {
+  Kit *k = *state;
+  Session *s = session_open(NULL, k->diag);
+  device_sim_opts(k->dev, &(SimOpts){.counters = true});
+  check_decode(k, s, "head_dim=128 dtype=f32", "b=1,hq=2,hkv=2,sq=1,sk=256,d=128", 1, 2 * 2 * 256 * 512);
+  check_decode(k, s, "head_dim=128 dtype=f16", "b=2,hq=8,hkv=2,sq=1,sk=301,d=128", 7,
+               2 * 2 * 2 * 301 * 256);
+  check_decode(k, s, "head_dim=64 dtype=bf16", "b=1,hq=4,hkv=1,sq=1,sk=77,d=64", 3, 2 * 77 * 128);
+  check_decode(k, s, "head_dim=32 dtype=f32 vec=1", "b=1,hq=1,hkv=1,sq=1,sk=33,d=32", 2, 2 * 33 * 128);
+  session_close(s);
+}
+
+int main(void) {
+#define T(f) cmocka_unit_test_setup_teardown(f, kit_setup, kit_teardown)
+  const struct CMUnitTest tests[] = {
+      T(test_global),     T(test_stores_and_atomics), T(test_distinct), T(test_shared),
+      T(test_ldmatrix),   T(test_local),              T(test_arithmetic), T(test_divergence),
+      T(test_lines),      T(test_off),                T(test_decode_reads_once),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
