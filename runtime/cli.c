@@ -66,17 +66,20 @@ static Status unknown_option(Parser *p, const char *shown, const char *name) {
 // none or the verb does not take it.
 static CliOptId find_option(Parser *p, const char *name, size_t n, bool is_letter) {
   char *shown = arena_printf(p->a, "%s%.*s", is_letter ? "-" : "--", (int)n, name);
+  const CliOpt *others = NULL; // an option of that name that other verbs take
   for (int i = 0; i < OPT_COUNT; i++) {
     const CliOpt *o = &cli_opts[i];
     bool same = is_letter ? n == 1 && o->letter == *name
                           : strlen(o->name) == n && !memcmp(o->name, name, n);
     if (!same) continue;
     if (option_of(o, p->c->verb)) return (CliOptId)i;
-    diag_error(p->d, NOWHERE, "%s does not take %s; %s do", cli_verbs[p->c->verb].name, shown,
-               verbs_of(p->a, o));
-    return OPT_COUNT;
+    if (!others) others = o;
   }
-  unknown_option(p, shown, arena_strndup(p->a, name, n));
+  if (others)
+    diag_error(p->d, NOWHERE, "%s does not take %s; %s do", cli_verbs[p->c->verb].name, shown,
+               verbs_of(p->a, others));
+  else
+    unknown_option(p, shown, arena_strndup(p->a, name, n));
   return OPT_COUNT;
 }
 
@@ -99,7 +102,8 @@ static Status read_number(Parser *p, const CliOpt *o, const char *text, uint64_t
 
 static Status take_option(Parser *p, CliOptId id, const char *attached) {
   const CliOpt *o = &cli_opts[id];
-  if (p->c->text[id]) return diag_error(p->d, NOWHERE, "--%s is given twice", o->name);
+  if (p->c->text[id] && o->takes != TAKES_LIST)
+    return diag_error(p->d, NOWHERE, "--%s is given twice", o->name);
   if (o->takes == TAKES_FLAG) {
     if (attached) return diag_error(p->d, NOWHERE, "--%s takes no value", o->name);
     p->c->text[id] = "";
@@ -108,9 +112,11 @@ static Status take_option(Parser *p, CliOptId id, const char *attached) {
   if (!attached && p->at >= p->argc)
     return diag_error(p->d, NOWHERE, "--%s needs a value: --%s %s", o->name, o->name, o->value);
   p->c->text[id] = attached ? attached : p->argv[p->at++];
-  if (o->takes == TAKES_TEXT) {
-    if (*p->c->text[id]) return ST_OK;
-    return diag_error(p->d, NOWHERE, "--%s: the value is empty", o->name);
+  if (o->takes == TAKES_TEXT || o->takes == TAKES_LIST) {
+    if (!*p->c->text[id]) return diag_error(p->d, NOWHERE, "--%s: the value is empty", o->name);
+    CliList *list = &p->c->list[id];
+    *arena_push(p->a, list->v, list->n, list->cap) = p->c->text[id];
+    return ST_OK;
   }
   return read_number(p, o, p->c->text[id], &p->c->number[id]);
 }

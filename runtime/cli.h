@@ -19,6 +19,9 @@
     "run a variant and hold its answers against the reference")                                    \
   X(BENCH, bench, "TEMPLATE [name=value ...]", 1, 1, true, true,                                   \
     "verify a variant, then time it against its roofline")                                         \
+  X(RUN, run, "FILE.ptx", 1, 1, false, true, "launch a kernel of any PTX on arguments of your own")\
+  X(COUNTERS, counters, "TEMPLATE|FILE.ptx [name=value ...]", 1, 1, true, true,                    \
+    "count what a launch does, line by line, on the interpreter")                                  \
   X(SWEEP, sweep, "SCRIPT.lua [name=value ...]", 1, 1, true, true,                                 \
     "verify, time and rank the variants that a script asks for")                                   \
   X(CAMPAIGN, campaign, "SCRIPT.lua", 1, 1, false, true,                                           \
@@ -40,9 +43,12 @@ enum { // the same as bits, for the table of options
 #define X(id, ...) IN_##id = 1 << CLI_##id,
   CLI_VERBS(X)
 #undef X
-  IN_RUN = IN_VERIFY | IN_BENCH | IN_SWEEP | IN_CAMPAIGN | IN_WORKER,
-  IN_DEVICE = IN_RUN | IN_PLAN | IN_INFO,
-  IN_BUILD = IN_GEN | IN_DUMP | IN_RUN,
+  IN_TIMED = IN_VERIFY | IN_BENCH | IN_SWEEP | IN_CAMPAIGN | IN_WORKER,
+  IN_PTX = IN_RUN | IN_COUNTERS, // launch a file's kernel
+  IN_DEVICE = IN_TIMED | IN_PLAN | IN_INFO | IN_RUN,
+  IN_BUILD = IN_GEN | IN_DUMP | IN_TIMED | IN_COUNTERS,
+  IN_COUNTED = IN_VERIFY | IN_BENCH | IN_PTX,
+  IN_MODELLED = IN_TIMED & ~IN_VERIFY, // times on sim come from counters
   IN_ALL = (1 << CLI_VERB_COUNT) - 1,
   IN_UNITS = IN_CHECK | IN_SWEEP | IN_CAMPAIGN | IN_WORKER, // ask interrupt_pending() in between
   IN_REPORT = IN_ALL & ~(IN_GEN | IN_HELP),
@@ -50,26 +56,44 @@ enum { // the same as bits, for the table of options
 
 // id, name, letter (0: none), kind, the value as shown, verbs that take it, meaning.
 #define CLI_OPTS(X)                                                                                \
-  X(PROBLEM, "problem", 'p', TEXT, "NAME|b=1,hq=8,...", IN_VERIFY | IN_BENCH | IN_WORKER,          \
+  X(PROBLEM, "problem", 'p', TEXT, "NAME|b=1,hq=8,...",                                           \
+    IN_VERIFY | IN_BENCH | IN_WORKER | IN_COUNTERS,         \
     "a problem by name (see list --problems) or by its values")                                    \
   X(PROBLEMS, "problems", 0, FLAG, "", IN_LIST, "the named problems instead of the templates")     \
   X(DEVICE, "device", 'd', TEXT, "auto|sim|cuda:N", IN_DEVICE,                                     \
     "where to run; auto is a GPU if there is one")                                                 \
-  X(GRID, "grid", 0, COUNT, "N", IN_RUN, "exactly N blocks; by default the template's rule")       \
-  X(SEED, "seed", 0, NUMBER, "N", IN_RUN, "seed of the random inputs")       \
+  X(GRID, "grid", 0, COUNT, "N", IN_TIMED, "exactly N blocks; by default the template's rule")     \
+  X(SEED, "seed", 0, NUMBER, "N", IN_TIMED | IN_PTX, "seed of the random inputs")                  \
   X(Q, "q", 0, TEXT, "FILE.npy", IN_VERIFY | IN_BENCH, "queries [batch, seqlen_q, heads_q, d]")    \
   X(K, "k", 0, TEXT, "FILE.npy", IN_VERIFY | IN_BENCH, "keys [batch, seqlen_k, heads_kv, d]")      \
   X(V, "v", 0, TEXT, "FILE.npy", IN_VERIFY | IN_BENCH, "values, shaped like the keys")             \
-  X(SAVE, "save", 0, TEXT, "DIR", IN_VERIFY | IN_BENCH, "write o.npy and lse.npy there")           \
+  X(SAVE, "save", 0, TEXT, "DIR", IN_VERIFY | IN_BENCH | IN_RUN,                                   \
+    "write the outputs there: o.npy and lse.npy, or argN.npy")           \
   X(HOOK, "hook", 0, TEXT, "FILE.inc", IN_BUILD, "a score or mask rule of your own")              \
   X(TARGET, "target", 't', TEXT, "sm_NN[a]", IN_BUILD, "raise the target of the PTX")             \
   X(LOC, "loc", 0, FLAG, "", IN_GEN | IN_DUMP, "write .file and .loc, for profilers")              \
   X(OUTPUT, "output", 'o', TEXT, "FILE", IN_GEN, "write there; nothing is left when it fails")     \
-  X(ANNOTATE, "annotate", 0, FLAG, "", IN_DUMP, "show the template line of each PTX line")         \
+  X(ANNOTATE, "annotate", 0, FLAG, "", IN_DUMP | IN_COUNTED,                                       \
+    "each PTX line with its template line; counters: lines with counts")                           \
   X(STATS, "stats", 0, FLAG, "", IN_DUMP, "instruction mix, registers, hot loop")                  \
   X(SASS, "sass", 0, FLAG, "", IN_DUMP, "machine code, by ptxas and a disassembler on the PATH")   \
   X(DIFF, "diff", 0, TEXT, "'[TEMPLATE|FILE.ptx] [name=value ...]'", IN_DUMP,                      \
     "where another variant differs; parameters not given stay")                    \
+  X(KERNEL, "kernel", 'k', TEXT, "NAME", IN_PTX, "which kernel of the file, where it has several") \
+  X(GRID3, "grid", 0, TEXT, "X[,Y[,Z]]", IN_PTX, "blocks (of a template: their number)")           \
+  X(BLOCK, "block", 0, TEXT, "X[,Y[,Z]]", IN_PTX, "threads of a block")                            \
+  X(CLUSTER, "cluster", 0, TEXT, "X[,Y[,Z]]", IN_PTX, "blocks of a cluster")                       \
+  X(SMEM, "smem", 0, NUMBER, "BYTES", IN_PTX, "dynamic shared memory of a block")                  \
+  X(ARG, "arg", 0, LIST, "SPEC", IN_PTX,                                                           \
+    "next argument: in:X.npy inout:f32[8]=iota out:f32[64,32] i32:7")                              \
+  X(EXPECT, "expect", 0, LIST, "FILE.npy", IN_RUN,                                                 \
+    "what the next output must hold; - leaves one out")                                            \
+  X(TOLERANCE, "tolerance", 0, TEXT, "abs=A,rel=R,ulps=U", IN_RUN,                                 \
+    "how far an output may be from what is expected; exact by default")                            \
+  X(COUNTERS, "counters", 0, FLAG, "", IN_VERIFY | IN_BENCH | IN_RUN,                              \
+    "count one launch on the interpreter, line by line")                                           \
+  X(ROOF, "roof", 0, TEXT, "dram=GB/s,f32=GFLOP/s,...", IN_COUNTED,                                \
+    "ceilings to hold counters against; by default an H200's")                                     \
   X(SAMPLES, "samples", 0, COUNT, "N", IN_BENCH | IN_SWEEP | IN_CAMPAIGN | IN_WORKER,              \
     "timed launches; by default as many as fit 200 ms")                                            \
   X(HOT, "hot", 0, FLAG, "", IN_BENCH | IN_SWEEP | IN_WORKER,                                      \
@@ -77,14 +101,16 @@ enum { // the same as bits, for the table of options
   X(GRAPH, "graph", 0, FLAG, "", IN_BENCH | IN_SWEEP | IN_WORKER, "time a CUDA graph's replay")    \
   X(OUT, "out", 0, TEXT, "DIR", IN_SWEEP | IN_CAMPAIGN, "folder of the results; out/ by default")  \
   X(LIMIT, "limit", 0, COUNT, "N", IN_SWEEP, "only the first N variants")                          \
-  X(SANITIZE, "sanitize", 0, FLAG, "", IN_RUN,                                                     \
+  X(SANITIZE, "sanitize", 0, FLAG, "", IN_TIMED | IN_RUN,                                          \
     "sim: look for data races, barrier misuse and unfinished copies")                              \
-  X(SCHEDULE, "schedule", 0, NUMBER, "SEED", IN_RUN,                                               \
+  X(SCHEDULE, "schedule", 0, NUMBER, "SEED", IN_TIMED | IN_RUN,                                    \
     "sim: the order of blocks, warps and completions; 0 is the fixed one")                         \
-  X(SCHEDULES, "schedules", 0, COUNT, "N", IN_VERIFY,                                              \
+  X(SCHEDULES, "schedules", 0, COUNT, "N", IN_VERIFY | IN_RUN,                                     \
     "sim: N schedules, from --schedule on; the first that fails is named")                         \
-  X(THREADS, "threads", 'j', COUNT, "N", IN_DEVICE, "host threads; by default all cores")          \
-  X(ISA, "isa", 0, TEXT, "baseline|avx2|avx512", IN_DEVICE, "sim's host instructions")             \
+  X(THREADS, "threads", 'j', COUNT, "N", IN_DEVICE | IN_COUNTERS,                                  \
+    "host threads; by default all cores")                                                          \
+  X(ISA, "isa", 0, TEXT, "baseline|avx2|avx512", IN_DEVICE | IN_COUNTERS,                          \
+    "sim's host instructions")                                                                     \
   X(TEMPLATES, "templates", 0, TEXT, "DIR", IN_ALL, "a folder with templates/ and lua/ to use")    \
   X(JSON, "json", 0, FLAG, "", IN_REPORT, "one JSON object a line")                                \
   X(HELP, "help", 'h', FLAG, "", IN_ALL, "the verb's options")
@@ -99,6 +125,7 @@ typedef enum CliOptId {
 typedef enum CliTakes {
   TAKES_FLAG,
   TAKES_TEXT,
+  TAKES_LIST,   // text, as often as wanted
   TAKES_COUNT,  // 1 .. 2^32-1
   TAKES_NUMBER, // 0 .. 2^64-1
 } CliTakes;
@@ -121,11 +148,14 @@ typedef struct CliOpt {
 } CliOpt;
 extern const CliOpt cli_opts[OPT_COUNT];
 
+typedef struct CliList { const char **v; int n, cap; } CliList;
+
 typedef struct Cli {
   CliVerbId verb;
   const char **operand; int noperands, operand_cap;
   Params params;                // name=value, in the order given
   const char *text[OPT_COUNT];  // NULL: not given; "" for a flag
+  CliList list[OPT_COUNT];      // of options that may be given again
   uint64_t number[OPT_COUNT];   // of options that take one, 0 when not given
 } Cli;
 

@@ -1,5 +1,5 @@
 // bench TEMPLATE name=value ... --problem ...: verified, then timed against the roofline.
-#include "cmd_attention.h"
+#include "cmd_counters.h"
 #include "measure.h"
 
 static void print_measurement(Cmd *c, const Subject *s, const Measurement *m) {
@@ -79,6 +79,7 @@ Status cmd_bench(Cmd *c) {
                        c->arena, c->diag);
   if (st == ST_FAILED) report_failure(c, &s, &m);
   else if (!st) (cli_has(c->cli, OPT_JSON) ? json_measurement : print_measurement)(c, &s, &m);
+  if (!st && cli_has(c->cli, OPT_COUNTERS)) st = cmd_count_subject(c, &s);
   subject_close(&s);
   return st;
 }

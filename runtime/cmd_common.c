@@ -17,7 +17,8 @@ void cmd_schedule(Cmd *c, uint64_t seed) {
                   .isa = cli->text[OPT_ISA],
                   .seed = seed,
                   .sanitize = cli_has(cli, OPT_SANITIZE),
-                  .counters = true};
+                  // times on sim are made of counts; else they are taken where they are asked for
+                  .counters = cli->verb == CLI_COUNTERS || IN_MODELLED >> cli->verb & 1};
   device_sim_opts(c->device, &opts);
 }
 
@@ -28,7 +29,8 @@ Status cmd_device(Cmd *c, Device **out) {
     if (isa && !lane_isa(isa))
       return diag_error(c->diag, NOWHERE,
                         "--isa: this host has no %s; it is baseline, avx2 or avx512", isa);
-    const char *spec = cli_has(cli, OPT_DEVICE) ? cli->text[OPT_DEVICE] : "auto";
+    bool counts = cli->verb == CLI_COUNTERS || cli_has(cli, OPT_COUNTERS);
+    const char *spec = cli_has(cli, OPT_DEVICE) ? cli->text[OPT_DEVICE] : counts ? "sim" : "auto";
     Status st = device_open(spec, &c->device, c->diag);
     if (st) return st;
     cmd_schedule(c, cli->number[OPT_SCHEDULE]);

@@ -1,5 +1,5 @@
 // verify TEMPLATE name=value ... --problem ...: runs a variant, holds it against the truth.
-#include "cmd_attention.h"
+#include "cmd_counters.h"
 
 void verdict_json(const Verdict *v, Json *j) {
   json_bool(j, "passed", v->passed);
@@ -76,6 +76,7 @@ Status cmd_verify(Cmd *c) {
   } else if (told) {
     print_verdict(c, &s, &v);
   }
+  if (!st && cli_has(c->cli, OPT_COUNTERS)) st = cmd_count_subject(c, &s);
   subject_close(&s);
   return st;
 }

@@ -76,8 +76,13 @@ static const struct {
   NpyType type;
   int bytes;
 } npy_types[] = {
-    {"<f8", NPY_F64, 8}, {"<f4", NPY_F32, 4}, {"<f2", NPY_F16, 2}, {"<u2", NPY_U16, 2}};
+    {"<f8", NPY_F64, 8}, {"<f4", NPY_F32, 4}, {"<f2", NPY_F16, 2}, {"<u2", NPY_U16, 2},
+    {"|i1", NPY_I8, 1},  {"|u1", NPY_U8, 1},  {"<i2", NPY_I16, 2}, {"<i4", NPY_I32, 4},
+    {"<u4", NPY_U32, 4}, {"<i8", NPY_I64, 8}, {"<u8", NPY_U64, 8}};
 enum { NTYPES = sizeof npy_types / sizeof *npy_types };
+
+int npy_bytes(NpyType t) { return npy_types[t].bytes; }
+const char *npy_descr(NpyType t) { return npy_types[t].descr; }
 
 static Place in_file(Arena *a, const char *name) {
   return (Place){.src = source_new(a, name, "", 0)};
@@ -91,7 +96,7 @@ static Status set_type(const char *descr, const char *name, NpyArray *a, Diag *d
       a->type = npy_types[i].type;
       return ST_OK;
     }
-  FAIL("element type '%s' is not one of '<f4', '<f2', '<f8' and '<u2' (bf16 as raw bits)", descr);
+  FAIL("element type '%s' is none that is known: little-endian floats and integers are", descr);
 }
 
 static Status parse_dict(Cursor c, const char *name, NpyArray *a, Diag *d) {
@@ -185,16 +190,29 @@ static Status read_bytes(const char *name, char **out, size_t *n, Diag *d) {
 
 static Dtype file_dtype(NpyType t) {
   static const Dtype of[] = {DT_F64, DT_F32, DT_F16, DT_BF16};
-  return of[t];
+  return of[t]; // check_tensor lets no other through
 }
 
 static Status check_tensor(const NpyArray *a, const char *name, Dtype want, Diag *d) {
+  if (a->type > NPY_U16)
+    FAIL("element type '%s' is not one of '<f4', '<f2', '<f8' and '<u2' (bf16 as raw bits)",
+         npy_descr(a->type));
   if (a->type == NPY_U16 && want != DT_BF16)
     FAIL("holds u2, which is taken for raw bf16, but the kernel's dtype is %s", dtype_name(want));
   if (a->type == NPY_F16 && want != DT_F16)
     FAIL("holds f2, but the kernel's dtype is %s (f4 is rounded to any)", dtype_name(want));
   if (a->rank != 4) FAIL("has %d dimensions; [batch, seqlen, heads, head_dim] has 4", a->rank);
   return ST_OK;
+}
+
+Status npy_read(const char *name, NpyArray *out, char **bytes, Diag *d) {
+  size_t n = 0;
+  Status st = read_bytes(name, bytes, &n, d);
+  if (st == ST_OK) st = npy_parse(*bytes, n, name, out, d);
+  if (st == ST_OK) return st;
+  free(*bytes);
+  *bytes = NULL;
+  return st;
 }
 
 Status npy_read_tensor(const char *name, Dtype want, const Layout *layout, HostTensor *out,
@@ -208,7 +226,7 @@ Status npy_read_tensor(const char *name, Dtype want, const Layout *layout, HostT
   st = npy_parse(bytes, n, name, &a, d);
   if (st == ST_OK) st = check_tensor(&a, name, want, d);
   if (st == ST_OK) st = host_tensor_make(out, want, 4, a.shape, layout, FILL_NAN, d);
-  Dtype from = file_dtype(a.type);
+  Dtype from = st == ST_OK ? file_dtype(a.type) : want;
   const char *p = a.data;
   for (int64_t i = 0; st == ST_OK && i < a.count; i++) {
     int64_t e = i % a.shape[3], row = i / a.shape[3];
@@ -227,13 +245,13 @@ static NpyType type_for(Dtype t) {
   return t == DT_F16 ? NPY_F16 : t == DT_BF16 ? NPY_U16 : t == DT_F64 ? NPY_F64 : NPY_F32;
 }
 
-static void write_header(FILE *f, const HostTensor *t) {
+static void write_header(FILE *f, NpyType type, int rank, const int64_t *shape) {
   char dict[256];
   int n = snprintf(dict, sizeof dict, "{'descr': '%s', 'fortran_order': False, 'shape': (",
-                   npy_types[type_for(t->t.dtype)].descr);
-  for (int i = 0; i < t->t.rank; i++)
-    n += snprintf(dict + n, sizeof dict - (size_t)n, "%lld,%s", (long long)t->t.shape[i],
-                  i + 1 < t->t.rank ? " " : "");
+                   npy_descr(type));
+  for (int i = 0; i < rank; i++)
+    n += snprintf(dict + n, sizeof dict - (size_t)n, "%lld,%s", (long long)shape[i],
+                  i + 1 < rank ? " " : "");
   n += snprintf(dict + n, sizeof dict - (size_t)n, "), }");
   while ((10 + n + 1) % 64) dict[n++] = ' '; // data starts at a multiple of 64 bytes
   dict[n++] = '\n';
@@ -243,11 +261,23 @@ static void write_header(FILE *f, const HostTensor *t) {
   fwrite(dict, 1, (size_t)n, f);
 }
 
+Status npy_write(Arena *a, const char *path, NpyType type, int rank, const int64_t *shape,
+                 const void *data, Diag *d) {
+  Outfile file;
+  Status st = outfile_open(a, path, &file, d);
+  if (st != ST_OK) return st;
+  write_header(file.f, type, rank, shape);
+  size_t n = 1;
+  for (int i = 0; i < rank; i++) n *= (size_t)shape[i];
+  fwrite(data, (size_t)npy_bytes(type), n, file.f);
+  return outfile_commit(&file, d);
+}
+
 Status npy_write_tensor(Arena *a, const char *path, const HostTensor *t, Diag *d) {
   Outfile file;
   Status st = outfile_open(a, path, &file, d);
   if (st != ST_OK) return st;
-  write_header(file.f, t);
+  write_header(file.f, type_for(t->t.dtype), t->t.rank, t->t.shape);
   const int64_t *n = t->t.shape;
   int64_t last = t->t.rank == 4 ? n[3] : 1;
   size_t bytes = (size_t)dtype_bytes(t->t.dtype);

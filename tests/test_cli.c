@@ -67,7 +67,7 @@ static void the_tables_are_sound(void **state) {
     assert_int_not_equal(o->verbs, 0);
     assert_true((o->takes == TAKES_FLAG) == (*o->value == 0));
     for (int k = 0; k < i; k++) {
-      assert_string_not_equal(o->name, cli_opts[k].name);
+      if (o->verbs & cli_opts[k].verbs) assert_string_not_equal(o->name, cli_opts[k].name);
       assert_false(o->letter && o->letter == cli_opts[k].letter);
     }
   }

@@ -1,0 +1,84 @@
+// counters TEMPLATE name=value ... --problem ... or FILE.ptx with run's options: what a launch does.
+#include <string.h>
+
+#include "cmd_counters.h"
+#include "cmd_run.h"
+#include "counters.h"
+#include "dense.h"
+
+void cmd_count(Cmd *c) {
+  const Cli *cli = c->cli;
+  SimOpts opts = {.threads = (int)cli->number[OPT_THREADS], .isa = cli->text[OPT_ISA],
+                  .counters = true};
+  device_sim_opts(c->device, &opts);
+}
+
+static Status read_roof(Cmd *c, Roof *out) {
+  *out = roof_h200;
+  const char *text = c->cli->text[OPT_ROOF];
+  return text ? roof_parse(c->arena, text, out, c->diag) : ST_OK;
+}
+
+Status cmd_show_counts(Cmd *c, const char *name, Kernel *k) {
+  Roof roof;
+  KernelCounts n;
+  Status st = read_roof(c, &roof);
+  if (st) return st;
+  if (!kernel_counts(k, &n))
+    return diag_fail(c->diag, ST_DEVICE, "%s: nothing was counted: counters are the interpreter's "
+                     "(--device sim)", name);
+  if (!cli_has(c->cli, OPT_JSON)) {
+    printf("%s\n", name);
+    counters_print(c->arena, &n, &roof, stdout);
+    if (cli_has(c->cli, OPT_ANNOTATE)) counters_listing(c->arena, &n, stdout);
+    return ST_OK;
+  }
+  Json j;
+  json_begin(&j, c->arena);
+  json_str(&j, "counters", name);
+  counters_json(c->arena, &n, &roof, &j);
+  fputs(json_end(&j), stdout);
+  return ST_OK;
+}
+
+// One launch of every step, on tensors of its own.
+static Status count_operator(Cmd *c, const Subject *s, Operator *op) {
+  Dense buffers = {0};
+  Counters none;
+  cmd_count(c);
+  Status st = operator_load(op, s->device, c->diag);
+  if (!st) st = operator_plan(op, s->device, &s->opts.plan, c->diag);
+  if (!st) st = dense_bind(s->device, op, s->opts.seed, &buffers, c->diag);
+  device_counters(s->device, &none, true);
+  if (!st) st = operator_launch(op, s->device, c->diag);
+  if (!st) st = device_sync(s->device, c->diag);
+  for (int i = 0; i < op->nsteps && !st; i++)
+    if (op->step[i].work) st = cmd_show_counts(c, op->step[i].variant->id, op->step[i].kernel);
+  dense_free(s->device, &buffers);
+  return st;
+}
+
+Status cmd_count_subject(Cmd *c, const Subject *s) {
+  if (!device_info(s->device)->is_sim)
+    return diag_fail(c->diag, ST_DEVICE, "--counters: they are the interpreter's: --device sim");
+  Operator *op = NULL;
+  Status st = operator_make(s->session, s->template_name, s->params, s->problem, &s->opts.plan, &op,
+                            c->diag);
+  if (!st) st = count_operator(c, s, op);
+  operator_free(op);
+  return st;
+}
+
+Status cmd_counters(Cmd *c) {
+  const char *dot = strrchr(c->cli->operand[0], '.');
+  if (dot && !strcmp(dot, ".ptx")) return cmd_run(c);
+  Subject s;
+  Status st = subject_open(c, &s);
+  uint32_t grid[3] = {0};
+  if (st) return st;
+  if (cli_has(c->cli, OPT_GRID3)) st = cmd_dims(c, OPT_GRID3, grid);
+  s.opts.plan.grid = grid[0];
+  if (!st) st = cmd_count_subject(c, &s);
+  subject_close(&s);
+  return st;
+}
