@@ -155,7 +155,7 @@ CuResult fake_cuMemAlloc(CuPtr *p, size_t bytes) {
   ENTER_NOT_IN_CAPTURE();
   fake.buffers++;
   fake.allocations++;
-  return *p = (CuPtr)(uintptr_t)malloc(bytes), 0;
+  return *p = (CuPtr)(uintptr_t)aligned_alloc(256, (bytes + 255) / 256 * 256), 0;
 }
 CuResult fake_cuMemFree(CuPtr p) {
   free((void *)(uintptr_t)p);

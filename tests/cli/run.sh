@@ -3,7 +3,9 @@
 #
 #   == what is shown                 begins a case, in an empty folder of its own
 #   file NAME                        the indented lines that follow are the file's text
-#   sh COMMAND                       anything else that must succeed; $PROGRAM is the program
+#   sh COMMAND                       anything else that must succeed; $PROGRAM is the program,
+#                                    $FAKE a driver that is told what to answer (fake_cuda.h)
+#   env NAME=VALUE                   in the environment of the case's runs from here on
 #   run ARGUMENTS                    the program; quotes as in a shell.  $TESTS is the tests folder
 #   exit N                           its exit code (0 when the line is left out)
 #   err LINE                         standard error's lines, in order, from the first one on
@@ -19,11 +21,12 @@ set -euo pipefail
 program=$(realpath "$1") cases=$2
 TESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 PROGRAM=$program
-export TESTS PROGRAM
+FAKE=$(dirname "$program")/tests/libfake_cuda.so
+export TESTS PROGRAM FAKE
 top=$(mktemp -d)
 trap 'rm -rf "$top"' EXIT
 
-count=0 bad=0 title='' number=0 ran=0 want=0 code=0 err_at=0 out_at=0 file=''
+count=0 bad=0 title='' number=0 ran=0 want=0 code=0 err_at=0 out_at=0 file='' environment=()
 
 fail() {
   bad=$((bad + 1))
@@ -61,13 +64,14 @@ while IFS= read -r line || [ -n "$line" ]; do
   rest=${rest# }
   case $word in
     '' | '#'*) ;;
-    '==') end_run; title=$rest; count=$((count + 1)); dir=$top/$count; mkdir "$dir" ;;
+    '==') end_run; title=$rest; count=$((count + 1)); dir=$top/$count environment=(); mkdir "$dir" ;;
+    env) eval "environment+=(\"$rest\")" ;;
     file) file=$dir/$rest; : >"$file" ;;
-    sh) if ! (cd "$dir" && eval "$rest"); then fail "failed: $rest"; fi ;;
+    sh) if ! (cd "$dir" && export TESTS "${environment[@]}" && eval "$rest"); then fail "failed: $rest"; fi ;;
     run)
       end_run
       ran=1 code=0
-      (cd "$dir" && eval "\"$program\" $rest") >"$top/out" 2>"$top/err" </dev/null || code=$?
+      (cd "$dir" && export TESTS "${environment[@]}" && eval "\"$program\" $rest") >"$top/out" 2>"$top/err" </dev/null || code=$?
       ;;
     exit) want=$rest ;;
     err) err_at=$((err_at + 1)); expect err $err_at "$rest" ;;
