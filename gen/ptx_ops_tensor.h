@@ -84,24 +84,24 @@
   F("wmma", ".mma.sync.aligned(.row|.col)(.row|.col).m16n16k8 T.f32 U.tf32 V.tf32 W.f32",          \
     "d:f32{8} a:b32{4} b:b32{4} c:f32{8}", 70, 80, TENSOR, "S", wmma_mma)                          \
   /* warpgroup matrix instructions; SHAPE = .m64n8k16 ... .m64n256k32: any .m64nNkK */             \
-  F("wgmma", ".fence.sync.aligned", "", 80, A90, TENSOR, "BS", LATER)                              \
-  F("wgmma", ".commit_group.sync.aligned", "", 80, A90, TENSOR, "AS", LATER)                       \
-  F("wgmma", ".wait_group.sync.aligned", "i:u32", 80, A90, TENSOR, "BS", LATER)                    \
+  F("wgmma", ".fence.sync.aligned", "", 80, A90, TENSOR, "BS", wgmma)                              \
+  F("wgmma", ".commit_group.sync.aligned", "", 80, A90, TENSOR, "AS", wgmma)                       \
+  F("wgmma", ".wait_group.sync.aligned", "i:u32", 80, A90, TENSOR, "BS", wgmma)                    \
   F("wgmma", ".mma_async.sync.aligned .m64nNk16 T(.f32|.f16) U.f16 V.f16",                         \
-    "D:T{n} A:b64@ b:b64 p:pred! i:s32 i:s32 i:u32 i:u32?", 80, A90, TENSOR, "RAS", LATER)         \
+    "D:T{n} A:b64@ b:b64 p:pred! i:s32 i:s32 i:u32 i:u32?", 80, A90, TENSOR, "RAS", wgmma)         \
   F("wgmma", ".mma_async.sync.aligned .m64nNk16 T.f32 U.bf16 V.bf16",                              \
-    "D:T{n} A:b64@ b:b64 p:pred! i:s32 i:s32 i:u32 i:u32?", 80, A90, TENSOR, "RAS", LATER)         \
+    "D:T{n} A:b64@ b:b64 p:pred! i:s32 i:s32 i:u32 i:u32?", 80, A90, TENSOR, "RAS", wgmma)         \
   F("wgmma", ".mma_async.sync.aligned .m64nNk8 T.f32 U.tf32 V.tf32",                               \
-    "D:T{n} A:b64@ b:b64 p:pred! i:s32 i:s32", 80, A90, TENSOR, "RAS", LATER)                      \
+    "D:T{n} A:b64@ b:b64 p:pred! i:s32 i:s32", 80, A90, TENSOR, "RAS", wgmma)                      \
   F("wgmma", ".mma_async.sync.aligned .m64nNk32 T(.f32|.f16) U" FP8 "V" FP8,                       \
-    "D:T{n} A:b64@ b:b64 p:pred! i:s32 i:s32", 80, A90, TENSOR, "RAS", LATER)                      \
+    "D:T{n} A:b64@ b:b64 p:pred! i:s32 i:s32", 80, A90, TENSOR, "RAS", wgmma)                      \
   F("wgmma", ".mma_async.sync.aligned .m64nNk32{.satfinite} T.s32 U.s8 V.s8",                      \
-    "D:T{n} A:b64@ b:b64 p:pred!", 80, A90, TENSOR, "RAS", LATER)                                  \
+    "D:T{n} A:b64@ b:b64 p:pred!", 80, A90, TENSOR, "RAS", wgmma)                                  \
   F("wgmma", ".mma_async.sync.aligned .m64nNk32{.satfinite} T.s32 U.u8 V.u8",                      \
-    "D:T{n} A:b64@ b:b64 p:pred!", 80, A90, TENSOR, "RAS", LATER)                                  \
+    "D:T{n} A:b64@ b:b64 p:pred!", 80, A90, TENSOR, "RAS", wgmma)                                  \
   F("wgmma", ".mma_async.sync.aligned .m64nNk32{.satfinite} T.s32 U.s8 V.u8",                      \
-    "D:T{n} A:b64@ b:b64 p:pred!", 84, A90, TENSOR, "RAS", LATER)                                  \
+    "D:T{n} A:b64@ b:b64 p:pred!", 84, A90, TENSOR, "RAS", wgmma)                                  \
   F("wgmma", ".mma_async.sync.aligned .m64nNk32{.satfinite} T.s32 U.u8 V.s8",                      \
-    "D:T{n} A:b64@ b:b64 p:pred!", 84, A90, TENSOR, "RAS", LATER)
+    "D:T{n} A:b64@ b:b64 p:pred!", 84, A90, TENSOR, "RAS", wgmma)
 
 #endif

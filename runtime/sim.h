@@ -68,6 +68,7 @@ typedef struct OpMore {
   const struct Func *callee;
   const struct WmmaPart *wmma;    // wmma.load and store: which matrix
   const struct AsyncArgs *async;  // asynchronous copies: their addresses
+  const struct WgmmaShape *wgmma; // wgmma.mma_async: what it multiplies
 } OpMore;
 
 struct Op {
@@ -125,6 +126,7 @@ typedef struct Program {
   uint32_t dynamic_at;     // where `.extern .shared` begins, ahead of alignment
   bool has_dynamic;
   bool uses_async;         // some instruction completes later
+  bool uses_wgmma; int wgmma_suspects; // registers written without a fence, perhaps
 } Program;
 
 typedef struct SimKernel {
@@ -156,6 +158,7 @@ typedef enum GroupState {
   GROUP_BARRIER, // at barrier `bar` of the CTA
   GROUP_CLUSTER, // at the barrier of the cluster
   GROUP_MBARRIER, // in test_wait or try_wait, until a phase completes
+  GROUP_WGMMA,   // in wgmma.wait_group, until all warps of the warpgroup have issued
 } GroupState;
 
 typedef struct Group {
@@ -237,6 +240,7 @@ typedef struct Cta {
   Warp *warps; int nwarps;
   Frame *frames;       // SIM_MAX_FRAMES for each warp
   Memory shared;
+  struct Wgmma *wgmma; // NULL: the program has none
   Barrier bar[SIM_BARRIERS];
   TrapInfo trap;
   InstCount *counts;   // of Program.sites; unguarded instructions come from `blocks`.  NULL: off

@@ -308,8 +308,18 @@ static const Op *check_all(Warp *w, const Op *op, uint64_t a[32], AccessKind kin
   return check_each(w, op, a, kind, out);
 }
 
+// Shared memory that a wgmma in flight reads must not be written.
+static const Op *check_wgmma(Warp *w, const Op *op, const uint64_t a[32]) {
+  bool shared = op->space == PTX_S_SHARED || op->space == PTX_S_CLUSTER ||
+                (op->space == PTX_S_GENERIC &&
+                 (a[sim_first(w->active)] & ~SIM_OFFSET_MASK) == SIM_WINDOW_SHARED);
+  return shared ? sim_wgmma_touch(w, op, a, (uint64_t)op->bytes * op->vec) : NULL;
+}
+
 const Op *sim_access_at(Warp *w, const Op *op, uint64_t a[32], AccessKind kind, Access *out) {
   const Op *stop = check_all(w, op, a, kind, out);
+  if (!stop && w->cta->wgmma && (kind & ACCESS_WRITE))
+    stop = check_wgmma(w, op, a);
   if (!stop && sim_counts(w) && op->in->space != PTX_S_PARAM)
     sim_count_access(w, op, op->space, a, w->active, (uint32_t)op->bytes * op->vec, kind);
   if (!stop && w->cta->race)

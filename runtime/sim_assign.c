@@ -33,15 +33,18 @@ void sim_visit_regs(const PtxInst *in, RegVisit visit, void *ctx) {
   if (in->guard >= 0)
     visit(ctx, in->guard, false);
   bool call = !strcmp(form->handler, "call");
-  bool dest = form->opnds[0] == 'd' && form->opnds[1] == ':';
+  // D: of wgmma.mma_async is written, and read where scale-d says so.
+  bool both = form->opnds[0] == 'D';
+  bool dest = (form->opnds[0] == 'd' || both) && form->opnds[1] == ':';
+  bool accumulates = both && in->opnds[3].kind == PTX_O_INT && in->opnds[3].i;
   for (int pass = 0; pass < 2; pass++) { // reads first
     bool seen_func = false;
     for (int i = 0; i < in->nopnds; i++) {
       const PtxOperand *o = &in->opnds[i];
       bool write = call ? o->kind == PTX_O_LIST && !seen_func : dest && i == 0;
       seen_func |= o->kind == PTX_O_FUNC;
-      if (write == (pass == 1))
-        visit_operand(o, write, visit, ctx);
+      if (write == (pass == 1) || (i == 0 && accumulates))
+        visit_operand(o, pass == 1, visit, ctx);
     }
   }
 }

@@ -5,6 +5,7 @@
 #include "sim_async.h"
 #include "sim_race.h"
 #include "sim_run.h"
+#include "sim_wgmma.h"
 
 // ---- a cluster ------------------------------------------------------------------------------------
 Cluster *sim_cluster_new(Grid *g) {
@@ -90,6 +91,9 @@ bool sim_cluster_run(Cluster *k, uint64_t order) {
     sim_trap_deadlock(k);
   else if (k->ctas[0]->async)
     sim_async_finish(k);
+  for (int i = 0; i < k->n && !sim_cluster_trap(k); i++)
+    if (k->ctas[i]->wgmma)
+      sim_wgmma_finish(k->ctas[i]);
   return !sim_cluster_trap(k);
 }
 

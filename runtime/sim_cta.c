@@ -5,6 +5,7 @@
 #include "sim_async.h"
 #include "sim_race.h"
 #include "sim_run.h"
+#include "sim_wgmma.h"
 
 enum { TURN = 1 << 16 }; // warp instructions
 
@@ -64,8 +65,9 @@ Cta *sim_cta_new(Cluster *k, int rank) {
   c->frames = calloc((size_t)c->nwarps * SIM_MAX_FRAMES, sizeof *c->frames);
   if (g->counts)
     c->counts = calloc((size_t)p->nsites + 1, sizeof *c->counts);
-  bool async = !p->uses_async || sim_async_new(c);
-  if (!c->memory || !c->warps || !c->blocks || !c->frames || (g->counts && !c->counts) || !async) {
+  bool async = !p->uses_async || sim_async_new(c), wgmma = !p->uses_wgmma || sim_wgmma_new(c);
+  if (!c->memory || !c->warps || !c->blocks || !c->frames || (g->counts && !c->counts) || !async ||
+      !wgmma) {
     sim_cta_free(c);
     return NULL;
   }
@@ -90,6 +92,7 @@ void sim_cta_free(Cta *c) {
     return;
   race_cta_free(c->race);
   sim_async_free(c);
+  sim_wgmma_free(c);
   free(c->memory), free(c->warps), free(c->blocks), free(c->frames), free(c->counts);
   free(c);
 }
@@ -114,6 +117,8 @@ void sim_cta_start(Cta *c) {
   c->trap.set = false;
   memset(c->bar, 0, sizeof c->bar);
   memset(c->shared.shadow, 0, c->shared.bytes);
+  if (c->wgmma)
+    sim_wgmma_start(c);
   sim_sregs_block(c);
   sim_schedule_block(c);
   if (c->race)

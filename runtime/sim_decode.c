@@ -4,6 +4,7 @@
 
 #include "sim_decode.h"
 #include "sim_ops.h"
+#include "sim_wgmma.h"
 
 // Row i of the table decodes with decoders[i]: a row whose handler has no decoder does not link.
 static const DecodeFn decoders[] = {
@@ -327,6 +328,7 @@ static bool decode_inst(Decoder *x, const PtxInst *in) {
   begin_site(x, in);
   copy_guard(x, in);
   emit_checks(x, in);
+  sim_wgmma_guard(x, in);
   int first = x->prog->nops;
   if (!decoders[in->form](x, in))
     return false;
@@ -448,6 +450,7 @@ Status sim_decode_func(SimDevice *dev, Program *p, int index, Diag *d) {
   x.flow = ptx_flow(p->arena, p->module, f->ptx);
   int nblocks = x.flow->nblocks, errors = d->errors;
   place_registers(&x);
+  x.wgmma = sim_wgmma_flow(p, f->ptx, x.flow);
   x.block_op = arena_array(p->arena, int, nblocks + 1);
   int *order = arena_array(p->arena, int, nblocks + 1);
   int n = layout(p->arena, x.flow, order);

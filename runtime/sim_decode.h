@@ -21,6 +21,7 @@ typedef struct Decoder {
   bool guard_negate;
   bool split_guard;   // the guard has become a branch: Ops need none
   int *block_op;      // block -> Op index
+  const struct WgmmaFlow *wgmma; // NULL: the function has no wgmma
   bool *tracked;      // register -> its writes are noted, its reads checked
 } Decoder;
 
@@ -78,6 +79,7 @@ bool sim_mbar_tx(Decoder *x, const PtxInst *in);
 bool sim_mbar_arrive(Decoder *x, const PtxInst *in);
 bool sim_mbar_wait(Decoder *x, const PtxInst *in);
 bool sim_mbar_pending(Decoder *x, const PtxInst *in);
+bool sim_wgmma(Decoder *x, const PtxInst *in);
 bool sim_LATER(Decoder *x, const PtxInst *in);
 
 // ---- for the decoders -----------------------------------------------------------------------------

@@ -98,6 +98,9 @@ void sim_thread_of(const Cta *c, uint32_t linear, uint32_t out[3]); // %tid
 // accessed, or NULL.  `out` is left alone when there is no such rank.
 const char *sim_remote(const Warp *w, uint8_t space, uint64_t address, Memory *out);
 
+// Writes to the operands of a wgmma in flight: NULL when there are none.
+const Op *sim_wgmma_touch(Warp *w, const Op *op, const uint64_t a[32], uint64_t bytes);
+
 // ---- barriers and turns ---------------------------------------------------------------------------
 void sim_lanes_ended(Warp *w); // barriers may now be complete
 void sim_warp_run(Warp *w);    // one turn

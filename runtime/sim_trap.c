@@ -3,6 +3,7 @@
 
 #include "sim_async.h"
 #include "sim_run.h"
+#include "sim_wgmma.h"
 
 void sim_thread_of(const Cta *c, uint32_t linear, uint32_t out[3]) {
   const uint32_t *block = c->grid->launch.block;
@@ -80,6 +81,9 @@ static void describe_wait(const Cta *c, const Warp *w, const Group *g, char *out
     sim_cluster_barrier(c->cluster, &arrived, &expected);
     snprintf(out, n, "warp %d, lanes %08x: at the cluster barrier, where %u of %u threads have "
              "arrived", w->index, g->mask, arrived, expected);
+    break;
+  case GROUP_WGMMA:
+    sim_wgmma_describe(w, g, out, n);
     break;
   default:
     missing = g->need & ~g->mask;
