@@ -14,17 +14,6 @@ typedef struct Args {
   int32_t at[5];
 } Args;
 
-static int device_setup(void **state) {
-  const char *spec = getenv("PTXSMITH_DEVICE");
-  Kit *k = calloc(1, sizeof *k);
-  k->diag = diag_new();
-  k->arena = arena_new();
-  if (device_open(spec ? spec : "sim", &k->dev, k->diag) != ST_OK)
-    fail_msg("%s", diag_text(k->diag));
-  *state = k;
-  return 0;
-}
-
 static uint32_t box_count(const TensorMapDesc *m, int d) {
   uint32_t step = d && m->step[d] ? m->step[d] : 1;
   return (m->box[d] + step - 1) / step;
@@ -291,7 +280,7 @@ static void test_bad_maps(void **state) {
 }
 
 int main(void) {
-#define T(f) cmocka_unit_test_setup_teardown(f, device_setup, kit_teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, kit_setup_anywhere, kit_teardown)
   const struct CMUnitTest tests[] = {
       T(test_swizzles), T(test_ranks),      T(test_types_and_fills), T(test_steps),
       T(test_stores),   T(test_reductions), T(test_bad_maps)};
