@@ -499,11 +499,11 @@ void sim_race_async_signal(Cta *c, uint64_t owner, uint64_t key, uint32_t event)
     clock_add(&v->pending.c[V_NOW], e->who | WHO_EXACT, event, event);
 }
 
-void sim_race_async_seen(Warp *w, uint32_t lanes, uint32_t event) {
-  if (!w->cta->race || !event)
+void sim_race_async_end(Cta *c, int warp, uint32_t lanes, uint32_t event) {
+  if (!c->race || !event)
     return;
-  const Event *e = race_event_of(w->cta->race->race, (int32_t)(event << RACE_LANE_BITS));
+  const Event *e = race_event_of(c->race->race, (int32_t)(event << RACE_LANE_BITS));
   if (e)
     SIM_LANES(k, lanes)
-      clock_add(&own_view(w, k)->c[V_NOW], e->who | WHO_EXACT, event, event);
+      clock_add(&own_view(&c->warps[warp], k)->c[V_NOW], e->who | WHO_EXACT, event, event);
 }

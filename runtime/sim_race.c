@@ -129,7 +129,7 @@ bool race_refine(RaceCells *c, uint64_t bytes) {
   return true;
 }
 
-static RaceCells *buffer_cells(Buffer *b) {
+RaceCells *race_buffer_cells(Buffer *b) {
   if (!b->cells) {
     b->cells = calloc(1, sizeof *b->cells);
     if (b->cells && !cells_make(b->cells, (b->mem.bytes + 3) & ~UINT64_C(3), 2)) {
@@ -140,7 +140,7 @@ static RaceCells *buffer_cells(Buffer *b) {
   return b->cells;
 }
 
-static RaceCells *shared_cells(Cta *c) {
+RaceCells *race_shared_cells(Cta *c) {
   RaceCells *x = &c->race->shared;
   if (!x->write && !cells_make(x, (c->shared.bytes + 3) & ~UINT64_C(3), 2))
     return NULL;
@@ -160,32 +160,18 @@ bool race_span(Cta *c, uint8_t space, uint64_t address, RaceSpan *out) {
   out->shared = space == PTX_S_SHARED || space == PTX_S_CLUSTER || (generic && window == SIM_WINDOW_SHARED);
   if (out->shared) {
     out->offset &= (UINT64_C(1) << SIM_RANK_SHIFT) - 1;
-    out->cells = shared_cells(race_owner(c, address));
+    out->cells = race_shared_cells(race_owner(c, address));
     return out->cells != NULL;
   }
   if (space != PTX_S_GLOBAL && !generic)
     return false;
   Buffer *b = sim_buffer(c->grid->dev, address);
-  out->cells = b && !b->is_const ? buffer_cells(b) : NULL;
+  out->cells = b && !b->is_const ? race_buffer_cells(b) : NULL;
   return out->cells != NULL;
 }
 
 // ---- one access -----------------------------------------------------------------------------------
-typedef struct Touch {
-  Warp *w;
-  const Op *op;
-  Race *race;
-  RaceWarp *rw;
-  AccessKind kind;
-  uint8_t strength;
-  const uint64_t *a;  // of the lanes
-  uint64_t at;        // of the first cell: for messages
-  RaceSpan span;
-  int32_t base, start, floor; // what is known: up to base; after start up to floor
-  uint32_t event;
-} Touch;
-
-static void set_known(Touch *t) {
+void race_set_known(Touch *t) {
   const RaceCta *rc = t->w->cta->race;
   t->floor = t->rw->floor;
   t->base = (int32_t)(t->race->base << RACE_LANE_BITS | 31);
@@ -224,21 +210,23 @@ static bool both_strong(const Touch *t, const Event *e) {
          (race_is_wide(t->race, t->strength) && race_is_wide(t->race, other));
 }
 
-static void found(const Touch *t, const Event *e, uint32_t lane, uint32_t other_lane, uint64_t cell,
-                  bool wrote) {
-  Finding f = {.op = t->op, .other = e->op, .cta = t->w->cta->index, .other_cta = e->who >> 6,
-               .thread = (uint32_t)t->w->index * 32 + lane};
-  bool in_flight = (e->who & 63) == WHO_ASYNC;
-  f.kind = in_flight ? FIND_IN_FLIGHT : FIND_RACE;
-  f.other_thread = in_flight ? e->lanes : (uint32_t)(e->who & 63) * 32 + other_lane;
+void race_tell(const Touch *t, const Event *e, FindingKind kind, uint32_t lane, uint32_t other_lane,
+               uint64_t cell, bool wrote) {
+  static const char *const what[] = {[FIND_RACE] = "data race",
+                                     [FIND_IN_FLIGHT] = "access to bytes in flight",
+                                     [FIND_REUSE] = "barrier",
+                                     [FIND_NO_PROXY_FENCE] = "missing fence.proxy.async",
+                                     [FIND_LATE_PROXY_FENCE] = "late fence.proxy.async"};
+  bool async = (e->who & 63) == WHO_ASYNC;
+  Finding f = {.kind = kind, .op = t->op, .other = e->op, .cta = t->w->cta->index,
+               .other_cta = e->who >> 6, .thread = (uint32_t)t->w->index * 32 + lane,
+               .other_thread = async ? e->lanes : (uint32_t)(e->who & 63) * 32 + other_lane};
   const char *how = t->kind == ACCESS_READ ? "reads" : t->kind == ACCESS_WRITE ? "writes" : "updates";
   const Buffer *b = t->span.shared ? NULL : sim_buffer(t->race->dev, t->a[lane]);
-  snprintf(f.what, sizeof f.what, "%s: %s byte %llu of %s%s%s, which %s %s",
-           in_flight ? "access to bytes in flight" : "data race", how,
+  snprintf(f.what, sizeof f.what, "%s: %s byte %llu of %s%s%s, which %s %s", what[kind], how,
            (unsigned long long)(cell << t->span.cells->shift), b ? "\"" : "",
            b ? b->name : "shared memory", b ? "\"" : "",
-           in_flight ? "an asynchronous operation" : "another thread",
-           in_flight ? (wrote ? "writes" : "reads") : (wrote ? "wrote" : "read"));
+           async ? "an asynchronous operation" : "another thread", wrote ? "wrote" : "read");
   race_found(t->race, &f);
 }
 
@@ -253,7 +241,7 @@ static void judge(const Touch *t, int32_t prior, uint32_t lanes, uint64_t cell, 
     return;
   if ((e->who & 63) == WHO_ASYNC) {
     if (!race_knows(t->rw, lanes, V_NOW, e->who, by, (uint32_t)prior >> RACE_LANE_BITS))
-      found(t, e, (uint32_t)sim_first(lanes), 0, cell, wrote);
+      race_tell(t, e, FIND_IN_FLIGHT, (uint32_t)sim_first(lanes), 0, cell, wrote);
     return;
   }
   if (both_strong(t, e))
@@ -269,7 +257,7 @@ static void judge(const Touch *t, int32_t prior, uint32_t lanes, uint64_t cell, 
                     (t->w->active >> x & 1) && same_value(t, m, x);
     if (together)
       continue;
-    found(t, e, m, x, cell, wrote);
+    race_tell(t, e, FIND_RACE, m, x, cell, wrote);
     return;
   }
 }
@@ -308,7 +296,7 @@ static void note(const Touch *t, uint64_t cell, int32_t mine) {
     x->read[place_for(t, cell, mine)][cell] = mine;
 }
 
-static void touch(const Touch *t, uint64_t first, uint64_t n, uint32_t lanes) {
+void race_touch(const Touch *t, uint64_t first, uint64_t n, uint32_t lanes) {
   int32_t mine = (int32_t)(t->event << RACE_LANE_BITS | (uint32_t)sim_first(lanes));
   for (uint64_t i = first; i < first + n; i++) {
     look(t, i, lanes);
@@ -387,8 +375,8 @@ static void lanes_apart(Touch *t, uint64_t size) {
   SIM_LANES(i, t->w->active) {
     if (!race_span(t->w->cta, t->op->space, t->a[i], &t->span) || !race_refine(t->span.cells, size))
       continue;
-    set_known(t);
-    touch(t, t->span.offset >> t->span.cells->shift,
+    race_set_known(t);
+    race_touch(t, t->span.offset >> t->span.cells->shift,
           (size + (UINT64_C(1) << t->span.cells->shift) - 1) >> t->span.cells->shift, 1u << i);
   }
 }
@@ -410,9 +398,9 @@ void sim_race_access(Warp *w, const Op *op, const uint64_t a[32], AccessKind kin
     lanes_apart(&t, size);
   } else if (race_span(w->cta, op->space, a[first], &t.span) && race_refine(t.span.cells, size)) {
     int shift = t.span.cells->shift, per = __builtin_ctzll(size) - shift;
-    set_known(&t);
+    race_set_known(&t);
     if (together) {
-      touch(&t, t.span.offset >> shift, size >> shift, w->active);
+      race_touch(&t, t.span.offset >> shift, size >> shift, w->active);
     } else {
       row_look(&t, t.span.offset >> shift, UINT64_C(32) << per, per);
       row_note(&t, t.span.offset >> shift, UINT64_C(32) << per, per);

@@ -137,21 +137,26 @@ void sim_order_cluster_arrive(Warp *w, const Op *op);
 void sim_order_cluster_phase(Cluster *k);
 void sim_order_cluster_wait(Warp *w);
 
-// ---- the asynchronous proxy -----------------------------------------------------------------------
-// Bytes that an asynchronous operation of `lane` reads or writes.  event 0 begins an operation;
-// give what came back for its other pieces.
-typedef struct AsyncPiece {
-  uint64_t address; // of the space
-  uint8_t space;    // PTX_S_SHARED of `cta`, or PTX_S_GLOBAL
-  Cta *cta;         // whose shared memory
+// ---- asynchronous operations ----------------------------------------------------------------------
+// Bytes that an operation of `lane` reads or writes.
+typedef struct AsyncTouch {
+  Cta *owner;     // whose shared memory; NULL: global memory
+  uint64_t at;    // offset there, or global address
   uint64_t bytes;
   AccessKind kind;
-  bool generic;     // cp.async: asynchronous, but of the generic proxy
-} AsyncPiece;
-uint32_t sim_race_async(Warp *w, const Op *op, uint32_t lane, uint32_t event, const AsyncPiece *p);
-// The operation is done: for lanes that waited for it, or for whoever sees the mbarrier's phase.
-void sim_race_async_seen(Warp *w, uint32_t lanes, uint32_t event);
+} AsyncTouch;
+// An operation of the asynchronous proxy has an event of its own: nobody knows of it before it is
+// done.  0 when the CTA is not sanitized.
+uint32_t sim_race_async_event(Warp *w, const Op *op, uint32_t lane);
+void sim_race_async_begin(Warp *w, const Op *op, uint32_t lane, uint32_t event, const AsyncTouch *a);
+// It is done: those lanes of `c`, which waited for it, know; so will those that see the mbarrier's
+// phase.
+void sim_race_async_end(Cta *c, int warp, uint32_t lanes, uint32_t event);
 void sim_race_async_signal(Cta *c, uint64_t owner, uint64_t key, uint32_t event);
+// cp.async: its write belongs to the thread, at issue and again when it is done.
+void sim_race_copy(Warp *w, const Op *op, uint32_t lane, const AsyncTouch *a, bool done);
+// One lane's access to a range of shared memory, as an instruction of the generic proxy makes it.
+void sim_race_lane(Warp *w, const Op *op, uint32_t lane, const AsyncTouch *a);
 
 // ---- shared by the files of the detector ----------------------------------------------------------
 typedef enum OrderBits { // Race.strength
@@ -167,7 +172,26 @@ uint32_t race_event(Warp *w, const Op *op, uint32_t lanes);
 uint32_t race_new_event(Race *r, uint64_t who, const Op *op, uint32_t lanes);
 const Event *race_event_of(const Race *r, int32_t cell);
 bool race_is_wide(const Race *r, uint8_t strength);
+// One access, as the functions below take it.
 typedef struct RaceSpan { RaceCells *cells; uint64_t offset; bool shared; } RaceSpan;
+typedef struct Touch {
+  Warp *w;
+  const Op *op;
+  Race *race;
+  RaceWarp *rw;
+  AccessKind kind;
+  uint8_t strength;
+  const uint64_t *a;          // of the lanes
+  RaceSpan span;
+  int32_t base, start, floor; // what is known: up to base; after start up to floor
+  uint32_t event;
+} Touch;
+void race_set_known(Touch *t);
+void race_touch(const Touch *t, uint64_t first, uint64_t n, uint32_t lanes);
+void race_tell(const Touch *t, const Event *e, FindingKind kind, uint32_t lane, uint32_t other_lane,
+               uint64_t cell, bool wrote);
+RaceCells *race_shared_cells(Cta *c);
+RaceCells *race_buffer_cells(Buffer *b);
 Cta *race_owner(Cta *c, uint64_t shared); // whose shared memory an address is in
 bool race_span(Cta *c, uint8_t space, uint64_t address, RaceSpan *out);
 bool race_refine(RaceCells *c, uint64_t bytes);

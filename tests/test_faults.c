@@ -40,7 +40,7 @@ static const Fault faults[] = {
     {"strong and weak", "flag_weak", 1, 64, "data race:|shared memory"},
     {"strong and weak", "atomic_plain", 1, 64, "data race:|shared memory"},
     {"divergent barrier", "bar_divergent", 1, 32, "deadlock"},
-    {"divergent barrier", "bar_early_exit", 1, 32, ".aligned needs all lanes of the warp"},
+    {"divergent barrier", "bar_skipped", 1, 32, "deadlock"},
     {"barrier count", "bar_count", 1, 64, "barrier 1: a count of"},
     {"barrier count", "bar_count_odd", 1, 64, "barrier 1: a count of 48 is not a multiple of 32"},
     {"barrier reuse", "bar_reuse", 1, 64, "barrier 1: arrived at"},
