@@ -101,7 +101,9 @@ static double mutate(const Faulty *f, uint32_t grid, int64_t b, int64_t i, int64
   case M_ONE_NAN: return first ? NAN : o;
   case M_ALL_NAN: return NAN;
   case M_GRID: return grid == 1 && first ? o + 0x1p-7 * (fabs(o) + 1) : o;
-  case M_ROUNDS_TWICE: return ldexp(nearbyint(ldexp(o, 6 - ilogb(o))), ilogb(o) - 6);
+  case M_ROUNDS_TWICE:
+    if (o == 0 || !isfinite(o)) return o; // ilogb has no exponent for them
+    return ldexp(nearbyint(ldexp(o, 6 - ilogb(o))), ilogb(o) - 6);
   default: return o;
   }
 }
