@@ -80,6 +80,25 @@ static void test_stores(void **state) {
   }
 }
 
+static void test_multicast(void **state) {
+  Kit *k = *state;
+  Kernel *kernel = kit_load(k, "multicast.ptx", "multicast");
+  uint32_t in[32], got[128];
+  for (uint32_t i = 0; i < 32; i++)
+    in[i] = 3 * i + 7;
+  DevPtr args[2] = {kit_words(k, "in", in, 32), kit_words(k, "out", NULL, 128)};
+  for (int mode = 0; mode < MODES; mode++) {
+    device_sim_opts(k->dev, &modes[mode]);
+    Launch l = {.kernel = kernel, .grid = {2, 1, 1}, .block = {32, 1, 1}, .cluster = {2, 1, 1},
+                .args = args, .arg_bytes = sizeof args};
+    if (device_launch(k->dev, &l, k->diag) != ST_OK || device_sync(k->dev, k->diag) != ST_OK)
+      fail_msg("%s", diag_text(k->diag));
+    kit_read(k, args[1], got, 128);
+    for (uint32_t i = 0; i < 128; i++)
+      assert_int_equal(got[i], 3 * (i % 32) + 7 + i % 64 / 32);
+  }
+}
+
 // ---- misuse -----------------------------------------------------------------------------------------
 // Runs the body and compares the first message's beginning and its first note's.
 static void expect(Kit *k, uint32_t block, const char *body, const char *what, const char *note) {
@@ -147,6 +166,18 @@ static void test_counts(void **state) {
          "a wait for phase 0 of the mbarrier at offset 1024, which is in phase 2", NULL);
 }
 
+// The first warp completes two phases before the second, which waits for one, can look.
+static void test_overrun(void **state) {
+  Kit *k = *state;
+  expect(k, 64, "setp.eq.u32 %p1, %r0, 0; @%p1 mbarrier.init.shared.b64 [%r2], 1; bar.sync 0;\n"
+                "setp.lt.u32 %p2, %r0, 32; @%p2 bra A;\n"
+                "W: mbarrier.try_wait.parity.shared.b64 %p1, [%r2], 0; @!%p1 bra W; ret;\n"
+                "A: setp.ne.u32 %p1, %r0, 0; @%p1 ret;\n"
+                "mbarrier.arrive.shared.b64 _, [%r2]; mbarrier.arrive.shared.b64 _, [%r2];",
+         "phases 0 and 1 of the mbarrier at offset 1024 were both completed while this thread waited "
+         "for the first: it can't tell", NULL);
+}
+
 static void test_deadlocks(void **state) {
   Kit *k = *state;
 #define WAIT "W: mbarrier.try_wait.parity.shared.b64 %p1, [%r2], 0; @!%p1 bra W;"
@@ -209,7 +240,7 @@ int main(void) {
 #define D(f) cmocka_unit_test_setup_teardown(f, kit_setup_anywhere, kit_teardown)
 #define T(f) cmocka_unit_test_setup_teardown(f, kit_setup, kit_teardown)
   const struct CMUnitTest tests[] = {D(test_pipeline), D(test_states),    D(test_copy_arrive),
-                                     D(test_stores),   T(test_counts),    T(test_deadlocks),
+                                     D(test_stores),   D(test_multicast), T(test_counts),    T(test_overrun),  T(test_deadlocks),
                                      T(test_in_flight)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -231,6 +231,76 @@ static void test_reductions(void **state) {
     check_store(k, m, 160 * 20, (int32_t[5]){16, 8}, kinds[i]);
 }
 
+// ---- misuse, on sim ---------------------------------------------------------------------------------
+static void expect_trap(Kit *k, const char *entry, const TensorMapDesc *m, Args args,
+                        const char *what) {
+  Kernel *kernel = kit_load(k, "tensor.ptx", entry);
+  if (m)
+    assert_int_equal(device_tensor_map(k->dev, m, args.map, k->diag), ST_OK);
+  Launch l = {.kernel = kernel, .grid = {1, 1, 1}, .block = {32, 1, 1}, .args = &args,
+              .smem = BOX_MOST + 1024, .arg_bytes = sizeof args};
+  assert_int_equal(device_launch(k->dev, &l, k->diag), ST_FAILED);
+  if (strncmp(k->diag->first->what, what, strlen(what)))
+    fail_msg("%s\nexpected: %s", k->diag->first->what, what);
+  diag_reset(k->diag);
+  kernel_free(kernel);
+}
+
+static void test_misuse(void **state) {
+  Kit *k = *state;
+  DevPtr p = kit_fill(k, "tensor", 1, 1024), small = kit_fill(k, "small", 1, 1000);
+  TensorMapDesc m = {.address = p, .dim = {32, 32}, .stride = {128}, .box = {32, 8},
+                     .type = TENSOR_U32, .rank = 2};
+  Args a = {.data = p, .bytes = 1024};
+  expect_trap(k, "load2", NULL, a, "there is no tensor map at this address: cp.async.bulk.tensor.2d");
+  expect_trap(k, "load3", &m, a, "3 coordinates for a tensor map of rank 2");
+  a.at[1] = -1;
+  expect_trap(k, "store2", &m, a, "a store at coordinate -1 of dimension 1: it can't be negative");
+  a.at[1] = 24; // the last rows of a tensor that is larger than its buffer
+  m.address = small;
+  expect_trap(k, "load2", &m, a, "out of bounds: reads 128 bytes at offset 3968 of \"small\" (4000 "
+                                 "bytes)");
+  m.type = TENSOR_F32; // no such reduction
+  m.address = p;
+  expect_trap(k, "reduce_min", &m, a, "a reduction that the tensor map's type does not have");
+  m.box[1] = 4; // half of what the kernel expects
+  expect_trap(k, "load2", &m, a, "deadlock: no thread of the block can go on");
+  uint8_t copy[TENSOR_MAP_BYTES];
+  assert_int_equal(device_tensor_map(k->dev, &m, copy, k->diag), ST_OK);
+  memcpy(a.map, copy, sizeof copy);
+  a.map[30] ^= 1; // overwritten
+  expect_trap(k, "load2", NULL, a, "there is no tensor map at this address");
+}
+
+// The map in global memory, the destination off the 128 bytes that tensor copies need.
+static void test_global_map(void **state) {
+  Kit *k = *state;
+  static const char body[] =
+      ".shared .align 128 .b8 s[1024]; .shared .align 8 .b64 b;\nmov.u32 %r1, s; mov.u32 %r2, b;\n"
+      "mbarrier.init.shared.b64 [%r2], 1; mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 64;\n"
+      "mov.u32 %r3, 2; cvt.u32.u64 %r4, %rd2; add.u32 %r1, %r1, %r4;\n"
+      "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], "
+      "[%rd0, {%r3}], [%r2];\n"
+      "W: mbarrier.try_wait.parity.shared.b64 %p1, [%r2], 0; @!%p1 bra W;\n"
+      "ld.shared.u32 %r5, [%r1]; st.global.u32 [%rd1], %r5;";
+  uint32_t words[32], got;
+  for (uint32_t i = 0; i < 32; i++)
+    words[i] = 100 + i;
+  TensorMapDesc m = {.address = kit_words(k, "tensor", words, 32), .dim = {32}, .box = {16},
+                     .type = TENSOR_U32, .rank = 1};
+  uint32_t map[TENSOR_MAP_BYTES / 4];
+  assert_int_equal(device_tensor_map(k->dev, &m, map, k->diag), ST_OK);
+  DevPtr args[3] = {kit_words(k, "map", map, TENSOR_MAP_BYTES / 4), kit_words(k, "out", NULL, 1), 0};
+  Kernel *kernel = kit_body(k, 3, body);
+  kit_run(k, kernel, 1, 1, args, sizeof args);
+  kit_read(k, args[1], &got, 1);
+  assert_int_equal(got, 102);
+  args[2] = 16;
+  assert_int_equal(kit_try(k, kernel, 1, 1, args, sizeof args), ST_FAILED);
+  assert_non_null(strstr(k->diag->first->what, "misaligned: the destination is at offset 16 of shared "
+                                               "memory, which is no multiple of 128"));
+}
+
 // ---- maps -------------------------------------------------------------------------------------------
 static void expect_bad(Kit *k, TensorMapDesc m, const char *what) {
   uint8_t map[TENSOR_MAP_BYTES];
@@ -281,8 +351,10 @@ static void test_bad_maps(void **state) {
 
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, kit_setup_anywhere, kit_teardown)
+#define S(f) cmocka_unit_test_setup_teardown(f, kit_setup, kit_teardown)
   const struct CMUnitTest tests[] = {
       T(test_swizzles), T(test_ranks),      T(test_types_and_fills), T(test_steps),
-      T(test_stores),   T(test_reductions), T(test_bad_maps)};
+      T(test_stores),   T(test_reductions), T(test_bad_maps),
+      S(test_misuse),   S(test_global_map)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
