@@ -158,6 +158,7 @@ typedef enum GroupState {
   GROUP_BARRIER, // at barrier `bar` of the CTA
   GROUP_CLUSTER, // at the barrier of the cluster
   GROUP_MBARRIER, // in test_wait or try_wait, until a phase completes
+  GROUP_REGISTERS, // in setmaxnreg.inc, until `need` are free
   GROUP_WGMMA,   // in wgmma.wait_group, until all warps of the warpgroup have issued
 } GroupState;
 
@@ -218,6 +219,14 @@ typedef struct Barrier {
   const Op *op;                    // of the first arrival
 } Barrier;
 
+// setmaxnreg: registers a thread of each warp, and which warps of a group have executed it.
+typedef struct RegPool {
+  uint32_t entry; // at the start; 0: not known
+  uint16_t held[SIM_MAX_WARPS];
+  uint8_t came[SIM_MAX_WARPS / 4];
+  const Op *op[SIM_MAX_WARPS / 4];
+} RegPool;
+
 // What a trap says, before it becomes a message.
 enum { SIM_MAX_WAITS = 8 };
 typedef struct TrapInfo {
@@ -241,6 +250,7 @@ typedef struct Cta {
   Frame *frames;       // SIM_MAX_FRAMES for each warp
   Memory shared;
   struct Wgmma *wgmma; // NULL: the program has none
+  RegPool pool;
   Barrier bar[SIM_BARRIERS];
   TrapInfo trap;
   InstCount *counts;   // of Program.sites; unguarded instructions come from `blocks`.  NULL: off

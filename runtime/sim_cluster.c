@@ -91,9 +91,11 @@ bool sim_cluster_run(Cluster *k, uint64_t order) {
     sim_trap_deadlock(k);
   else if (k->ctas[0]->async)
     sim_async_finish(k);
-  for (int i = 0; i < k->n && !sim_cluster_trap(k); i++)
+  for (int i = 0; i < k->n && !sim_cluster_trap(k); i++) {
+    sim_maxnreg_finish(k->ctas[i]);
     if (k->ctas[i]->wgmma)
       sim_wgmma_finish(k->ctas[i]);
+  }
   return !sim_cluster_trap(k);
 }
 

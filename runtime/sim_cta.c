@@ -117,6 +117,7 @@ void sim_cta_start(Cta *c) {
   c->trap.set = false;
   memset(c->bar, 0, sizeof c->bar);
   memset(c->shared.shadow, 0, c->shared.bytes);
+  sim_maxnreg_start(c);
   if (c->wgmma)
     sim_wgmma_start(c);
   sim_sregs_block(c);

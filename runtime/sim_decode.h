@@ -79,6 +79,7 @@ bool sim_mbar_tx(Decoder *x, const PtxInst *in);
 bool sim_mbar_arrive(Decoder *x, const PtxInst *in);
 bool sim_mbar_wait(Decoder *x, const PtxInst *in);
 bool sim_mbar_pending(Decoder *x, const PtxInst *in);
+bool sim_setmaxnreg(Decoder *x, const PtxInst *in);
 bool sim_wgmma(Decoder *x, const PtxInst *in);
 bool sim_LATER(Decoder *x, const PtxInst *in);
 

@@ -32,6 +32,10 @@ void sim_schedule_turns(Cta *c, uint8_t *order, int n);        // of n warps or 
 int64_t sim_schedule_turn(Cta *c);                             // the length of one
 uint64_t sim_schedule_cluster(const Grid *g, uint64_t at);     // which one comes then
 
+void sim_maxnreg_start(Cta *c);
+void sim_maxnreg_finish(Cta *c); // the CTA has ended: warps that executed one without the others
+void sim_maxnreg_describe(const Warp *w, const Group *g, char *out, size_t n);
+
 void sim_trap_deadlock(Cluster *k);
 Status sim_trap_report(const Grid *g, const TrapInfo *t, Diag *d);
 

@@ -82,6 +82,9 @@ static void describe_wait(const Cta *c, const Warp *w, const Group *g, char *out
     snprintf(out, n, "warp %d, lanes %08x: at the cluster barrier, where %u of %u threads have "
              "arrived", w->index, g->mask, arrived, expected);
     break;
+  case GROUP_REGISTERS:
+    sim_maxnreg_describe(w, g, out, n);
+    break;
   case GROUP_WGMMA:
     sim_wgmma_describe(w, g, out, n);
     break;

@@ -96,12 +96,13 @@ static void check(Status st, Diag *d) {
   }
 }
 
-static double mma_rate(Device *dev, const char *entry, Arena *a, Diag *d) {
-  enum { BLOCKS = 4, LOOPS = 100, WARPS = 4 };
-  struct { DevPtr out; uint32_t n; } args = {0, LOOPS};
+static double kernel_rate(Device *dev, const char *path, const char *entry, uint32_t loops, Arena *a,
+                          Diag *d) {
+  enum { BLOCKS = 4, WARPS = 4 };
+  struct { DevPtr out; uint32_t n; } args = {0, loops};
   Source *src;
   Kernel *k;
-  check(source_read(a, TESTS_DIR "/sim/mma.ptx", &src, d), d);
+  check(source_read(a, path, &src, d), d);
   check(device_load_ptx(dev, src, NULL, entry, &k, d), d);
   check(device_alloc(dev, BLOCKS * WARPS * 32 * 4, "out", &args.out, d), d);
   device_sim_opts(dev, &(SimOpts){.threads = 1, .counters = true});
@@ -128,9 +129,15 @@ static void bench_mma(double native) {
   Device *dev;
   check(device_open("sim", &dev, d), d);
   for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
-    double r = mma_rate(dev, entries[i], a, d);
+    double r = kernel_rate(dev, TESTS_DIR "/sim/mma.ptx", entries[i], 100, a, d);
     printf("mma.sync   %-8s %-14s %6.2f GFLOP/s  %.2f of native\n", lane_isa(NULL)->name,
            entries[i], r / 1e9, r / native);
+  }
+  static const char *const groups[] = {"f16", "bf16", "tf32", "e4m3"};
+  for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+    double r = kernel_rate(dev, TESTS_DIR "/sim/wgmma.ptx", groups[i], 20, a, d);
+    printf("wgmma      %-8s %-14s %6.2f GFLOP/s  %.2f of native\n", lane_isa(NULL)->name, groups[i],
+           r / 1e9, r / native);
   }
   device_close(dev);
   arena_free(a);

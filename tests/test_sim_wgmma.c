@@ -303,9 +303,134 @@ static void test_variants(void **state) {
     product(*state, &cases[i]);
 }
 
+// ---- what is wrong --------------------------------------------------------------------------------
+// Zeros in 4096 bytes: A, 64 rows of 32 bytes, at 0 (%rd10), B, 8 columns, at 2048 (%rd11); without a
+// swizzle.  %f0 to %f7 and %r4 to %r7 are written.
+#define ZEROS                                                                                      \
+  ".shared .align 128 .b8 s[4096]; shl.b32 %r1, %r0, 5; mov.u32 %r2, s; add.u32 %r2, %r2, %r1;"   \
+  "mov.b32 %r3, 0; st.shared.v4.b32 [%r2], {%r3, %r3, %r3, %r3};"                                  \
+  "st.shared.v4.b32 [%r2+16], {%r3, %r3, %r3, %r3}; fence.proxy.async; bar.sync 0;"
+#define REGS                                                                                       \
+  "mov.u32 %r8, s; and.b32 %r8, %r8, 0x3ffff; shr.u32 %r8, %r8, 4; cvt.u64.u32 %rd9, %r8;"         \
+  "add.u64 %rd10, %rd9, 0x0000001000080000; add.u64 %rd11, %rd10, 128;"                            \
+  "mov.f32 %f0, 0f00000000; mov.f32 %f1, %f0; mov.f32 %f2, %f0; mov.f32 %f3, %f0;"                 \
+  "mov.f32 %f4, %f0; mov.f32 %f5, %f0; mov.f32 %f6, %f0; mov.f32 %f7, %f0;"                        \
+  "mov.b32 %r4, 0; mov.b32 %r5, 0; mov.b32 %r6, 0; mov.b32 %r7, 0;"
+#define START ZEROS REGS
+#define NAME "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 "
+#define FENCE "wgmma.fence.sync.aligned;"
+#define MMA NAME "{%f0, %f1, %f2, %f3}, %rd10, %rd11, 1, 1, 1, 0, 0;"
+#define MMA_REGS NAME "{%f0, %f1, %f2, %f3}, {%r4, %r5, %r6, %r7}, %rd11, 1, 1, 1, 0;"
+#define OTHER NAME "{%f4, %f5, %f6, %f7}, %rd10, %rd11, 1, 1, 1, 0, 0;"
+#define COMMIT "wgmma.commit_group.sync.aligned;"
+#define WAIT(n) "wgmma.wait_group.sync.aligned " #n ";"
+
+typedef struct Case {
+  const char *what; // stands in the first line; NULL: the kernel is right
+  const char *body;
+  uint32_t block;
+} Case;
+
+static void expect(Kit *k, const Case *c) {
+  Kernel *kernel = kit_body(k, 0, c->body);
+  Status st = kit_try(k, kernel, 1, c->block, NULL, 0);
+  bool as_wanted = c->what ? st == ST_FAILED && strstr(k->diag->first->what, c->what) : st == ST_OK;
+  if (!as_wanted)
+    fail_msg("status %d\nwanted: %s\ngot:    %s", st, c->what ? c->what : "nothing",
+             diag_text(k->diag));
+  diag_reset(k->diag);
+  kernel_free(kernel);
+}
+
+static void test_registers(void **state) {
+  static const Case cases[] = {
+      {"no wgmma.fence came before the warp's first wgmma: wgmma.mma_async", START MMA COMMIT WAIT(0),
+       128},
+      {"no wgmma.fence since line 8 wrote a register of it: wgmma.mma_async.sync.aligned.m64n8k16",
+       START FENCE "\nmov.f32 %f1, %f0;\n" MMA COMMIT WAIT(0), 128},
+      {"no wgmma.fence since line 8 wrote a register of it: wgmma.mma_async.sync.aligned.m64n8k16",
+       START FENCE "\nmov.b32 %r6, 1;\n" MMA_REGS COMMIT WAIT(0), 128},
+      // On the path that was taken only.
+      {NULL, START FENCE "setp.gt.u32 %p1, %r0, 500; @%p1 mov.f32 %f1, %f0; @%p1 bra L; " FENCE
+             "L: " MMA COMMIT WAIT(0), 128},
+      {"register %f2 is in flight: the wgmma of line 8 writes it until wgmma.wait_group: add.f32 %f4, "
+       "%f2, %f2;", START FENCE "\n" MMA "\n" COMMIT "add.f32 %f4, %f2, %f2;" WAIT(0), 128},
+      {"register %f2 is in flight: the wgmma of line 8 writes it until wgmma.wait_group: mov.f32 %f2, "
+       "%f4;", START FENCE "\n" MMA "\n" COMMIT "mov.f32 %f2, %f4;" WAIT(0), 128},
+      {"register %r5 is in flight: the wgmma of line 8 reads it until wgmma.wait_group: mov.b32 %r5, "
+       "1;", START FENCE "\n" MMA_REGS "\n" COMMIT "mov.b32 %r5, 1;" WAIT(0), 128},
+      {NULL, START FENCE MMA_REGS COMMIT "add.u32 %r9, %r5, 1;" WAIT(0) "add.f32 %f5, %f2, %f2;", 128},
+      // The older of two groups is complete behind wait_group 1.
+      {NULL, START FENCE MMA COMMIT OTHER COMMIT WAIT(1) "add.f32 %f8, %f2, %f2;" WAIT(0), 128},
+      {"register %f6 is in flight: the wgmma of line 8 writes it until wgmma.wait_group: add.f32",
+       START FENCE MMA COMMIT "\n" OTHER "\n" COMMIT WAIT(1) "add.f32 %f8, %f6, %f2;" WAIT(0), 128},
+      // What was not committed is not waited for.
+      {"register %f2 is in flight: the wgmma of line 8", START FENCE "\n" MMA "\n" WAIT(0)
+       "add.f32 %f4, %f2, %f2;" COMMIT WAIT(0), 128},
+      {NULL, START FENCE MMA MMA MMA COMMIT WAIT(0), 128}, // the same accumulators, in order
+      {"register %f2 is in flight: the wgmma of line 8 writes it until wgmma.wait_group: wgmma.mma_a",
+       START FENCE "\n" MMA "\n" NAME "{%f2, %f3, %f4, %f5}, %rd10, %rd11, 1, 1, 1, 0, 0;" COMMIT
+       WAIT(0), 128},
+      {"the warp ended without wgmma.wait_group for this: wgmma.mma_async", START FENCE MMA COMMIT,
+       128},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    expect(*state, &cases[i]);
+}
+
+#define WARP_1 "shr.u32 %r9, %r0, 5; setp.eq.u32 %p1, %r9, 1;"
+
+static void test_groups(void **state) {
+  static const Case cases[] = {
+      {"wgmma needs a warpgroup of four warps: this one has 3: wgmma.fence.sync.aligned;",
+       FENCE, 96},
+      {"the descriptor of A is 0x1000080080 here, 0x1000080000 in lane 0: ",
+       START "setp.eq.u32 %p1, %r0, 5; @%p1 add.u64 %rd10, %rd10, 128;" FENCE MMA COMMIT WAIT(0), 128},
+      {"the descriptor of B is 0x1000080000 here, 0x1000080080 in warp 0 of the warpgroup: ",
+       START WARP_1 "@%p1 sub.u64 %rd11, %rd11, 128;" FENCE MMA COMMIT WAIT(0), 128},
+      {"warp 0 of the warpgroup issued the wgmma of line 7 here: all four must execute the same",
+       START FENCE WARP_1 "@%p1 bra L;" MMA "bra M;\nL: " MMA "M: " COMMIT WAIT(0), 128},
+      {"scale-d differs among the lanes of the warp: fffffff0",
+       START FENCE "setp.gt.u32 %p1, %r0, 3;" NAME
+       "{%f0, %f1, %f2, %f3}, %rd10, %rd11, %p1, 1, 1, 0, 0;" COMMIT WAIT(0), 128},
+      {"deadlock: no thread of the block can go on: wgmma.wait_group",
+       START FENCE WARP_1 "@%p1 bra L;" MMA COMMIT WAIT(0) "L: bar.sync 1;", 128},
+      {"deadlock: no thread of the block can go on: wgmma.wait_group",
+       START FENCE WARP_1 "@%p1 exit;" MMA COMMIT WAIT(0), 128},
+      {NULL, START FENCE WARP_1 "@!%p1 bra L; bar.sync 1, 64; L: @%p1 bra M; setp.gt.u32 %p2, %r0, 95;"
+             "@%p2 bar.sync 1, 64; M: " MMA COMMIT WAIT(0), 128}, // warps that come late
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    expect(*state, &cases[i]);
+}
+
+static void test_memory(void **state) {
+  static const Case cases[] = {
+      {"writes shared memory in flight: the wgmma of line 8 reads it until wgmma.wait_group: "
+       "st.shared.b32 [%r2], 7;", START FENCE "\n" MMA "\n" COMMIT "st.shared.b32 [%r2], 7;" WAIT(0),
+       128},
+      {NULL, START FENCE MMA COMMIT "ld.shared.b32 %r9, [%r2]; st.shared.b32 [s+2304], %r9;" WAIT(0)
+             "bar.sync 0; st.shared.b32 [%r2], %r9;", 128},
+      // The own wait says nothing about the other warps'.
+      {"writes shared memory in flight: the wgmma of line 7 reads it", START FENCE MMA COMMIT WAIT(0)
+       "st.shared.b32 [%r2], 7;", 128},
+      {"out of bounds: B, by its descriptor 0x10000800fc, is at offsets 4032 to 4287 of shared memory "
+       "(4096 bytes): wgmma", START "add.u64 %rd11, %rd11, 124;" FENCE MMA COMMIT WAIT(0), 128},
+      {"the descriptor of A, 0x2001000080000, has a base offset of 1", START
+       "add.u64 %rd10, %rd10, 0x2000000000000;" FENCE MMA COMMIT WAIT(0), 128},
+      {"uninitialised read: byte 0 of shared memory, in A, was never written: wgmma.mma_async",
+       ".shared .align 128 .b8 s[4096];" REGS FENCE MMA COMMIT WAIT(0), 128},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    expect(*state, &cases[i]);
+}
+
 int main(void) {
   const struct CMUnitTest anywhere[] = {cmocka_unit_test(test_every_n),
                                         cmocka_unit_test(test_layouts),
                                         cmocka_unit_test(test_variants)};
-  return cmocka_run_group_tests(anywhere, kit_setup_anywhere, kit_teardown);
+  const struct CMUnitTest on_sim[] = {cmocka_unit_test(test_registers), cmocka_unit_test(test_groups),
+                                      cmocka_unit_test(test_memory)};
+  int failed = cmocka_run_group_tests(anywhere, kit_setup_anywhere, kit_teardown);
+  return failed + cmocka_run_group_tests(on_sim, kit_setup, kit_teardown);
 }
