@@ -11,6 +11,17 @@ typedef struct Operand {
   bool mn_major;
 } Operand;
 
+#define WRITTEN UINT64_C(0x0101010101010101) // SHADOW_WRITTEN in every byte
+
+static const Op *trap_unwritten(Warp *w, const WgmmaIssue *issue, const Operand *o, char name) {
+  for (int i = 0; i < o->chunks; i++)
+    for (uint32_t at = o->at[i]; at < o->at[i] + WGMMA_CHUNK; at++)
+      if (!(w->cta->shared.shadow[at] & SHADOW_WRITTEN))
+        return sim_trap_at(w, issue->op, 0, "uninitialised read: byte %u of shared memory, in %c, was "
+                           "never written", at, name);
+  return NULL;
+}
+
 static const Op *open_operand(Warp *w, const WgmmaIssue *issue, Operand *o, uint64_t bits,
                               bool mn_major, int rows, char name) {
   const Memory *m = &w->cta->shared;
@@ -19,14 +30,12 @@ static const Op *open_operand(Warp *w, const WgmmaIssue *issue, Operand *o, uint
   o->rows = rows;
   o->mn_major = mn_major;
   o->chunks = sim_desc_chunks(&d, mn_major, rows, o->at);
+  uint64_t all = ~UINT64_C(0), v[2];
   for (int i = 0; i < o->chunks; i++) {
-    const uint8_t *s = m->shadow + o->at[i];
-    for (int k = 0; k < WGMMA_CHUNK; k++)
-      if (!(s[k] & 1))
-        return sim_trap_at(w, issue->op, 0, "uninitialised read: byte %u of shared memory, in %c, "
-                           "was never written", o->at[i] + (uint32_t)k, name);
+    memcpy(v, m->shadow + o->at[i], sizeof v);
+    all &= v[0] & v[1];
   }
-  return NULL;
+  return (all & WRITTEN) == WRITTEN ? NULL : trap_unwritten(w, issue, o, name);
 }
 
 // Words of rows first .. first + n - 1, n = 16 (A) or 8 (B): sim_matrix.h.
