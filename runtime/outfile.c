@@ -33,9 +33,11 @@ Status outfile_commit(Outfile *o, Diag *d) {
   bad = fclose(o->f) || bad;
   o->f = NULL;
   if (!bad && (!o->temp || !rename(o->temp, o->path))) return ST_OK;
-  int err = errno ? errno : EIO;
+  int err = errno;
   if (o->temp) unlink(o->temp);
-  return cannot_write(o->path, err, d);
+  if (err) return cannot_write(o->path, err, d);
+  // A write before this one failed, and its errno is gone.
+  return diag_error(d, NOWHERE, "%s: can't be written in full (is the disk full?)", o->path);
 }
 
 void outfile_abandon(Outfile *o) {

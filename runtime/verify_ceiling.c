@@ -31,13 +31,17 @@ static const char *output_name(const Operator *op) {
 }
 
 static Status allocate(CeilingRun *r, Diag *d) {
+  if (r->in_words > INT64_MAX / 16)
+    return diag_fail(d, ST_INPUT, "words=%lld: their bytes do not fit 64 bits",
+                     (long long)r->in_words);
   size_t in = 4 * (size_t)r->in_words + 4, out = 4 * (size_t)r->out_words + 4;
+  Status st = check_memory(r->dev, in + out, d);
+  if (st != ST_OK) return st;
   r->in = malloc(in);
   r->out = malloc(out);
   if (!r->in || !r->out) return diag_fail(d, ST_INPUT, "not enough host memory for %zu bytes", in);
   for (int64_t i = 0; i < r->in_words; i++) r->in[i] = (uint32_t)random_bits(3, (uint64_t)i);
-  Status st = check_memory(r->dev, in + out, d);
-  if (st == ST_OK) st = device_alloc(r->dev, in, "src", &r->in_at, d);
+  st = device_alloc(r->dev, in, "src", &r->in_at, d);
   if (st == ST_OK) st = device_alloc(r->dev, out, "result", &r->out_at, d);
   return st == ST_OK ? device_write(r->dev, r->in_at, r->in, 4 * (uint64_t)r->in_words, d) : st;
 }
