@@ -140,6 +140,24 @@ static void what_is_refused(void **state) {
   judge(f, "prefill_thread", "", "hq=1,sk=1,sq=3000000000", &opts, ST_INPUT);
 }
 
+// Terabytes of keys: refused with both figures and before a byte is allocated, so that the device
+// takes the next problem.
+static void too_large_for_the_device(void **state) {
+  Fixture *f = *state;
+  VerifyOpts opts = {.seed = 3, .quick = true};
+  uint64_t before = device_info(f->sim)->memory_free;
+  const char *names[] = {"prefill_thread", "decode_splitk", "ceiling_read"};
+  for (int i = 0; i < 3; i++) {
+    const char *p = i < 2 ? "b=64,hq=64,hkv=64,sq=1,sk=100000000,d=128" : "words=9000000000000";
+    judge(f, names[i], "", p, &opts, ST_DEVICE);
+    assert_int_equal(f->d->errors, 1);
+    assert_non_null(strstr(diag_text(f->d), "not enough device memory on sim: "));
+    assert_non_null(strstr(diag_text(f->d), " MiB free"));
+    assert_true(device_info(f->sim)->memory_free == before);
+  }
+  pass(f, "prefill_thread", "head_dim=32", "hq=1,sq=2,sk=3");
+}
+
 static void quick_runs_less(void **state) {
   Fixture *f = *state;
   VerifyOpts opts = {.seed = 3, .threads = 2, .quick = true};
@@ -217,7 +235,7 @@ int main(void) {
       T(empty_dimensions),
       T(ceilings),
       T(head_counts_of_real_models),
-      T(what_is_refused),
+      T(what_is_refused), T(too_large_for_the_device),
       T(quick_runs_less),
       T(the_repeating_command_is_whole),
       T(real_tensors),
