@@ -106,6 +106,16 @@ void *arena_push_grow(Arena *a, void *v, size_t elem, int n, int *cap) {
   return v;
 }
 
+void arena_append(Arena *a, char **text, size_t *n, size_t *cap, const char *s, size_t len) {
+  if (*n + len + 1 > *cap) {
+    size_t want = (*n + len + 1) * 2;
+    *text = arena_grow(a, *text, *cap, want);
+    *cap = want;
+  }
+  memcpy(*text + *n, s, len);
+  *n += len;
+}
+
 char *arena_strndup(Arena *a, const char *s, size_t n) {
   char *p = arena_alloc(a, n + 1);
   if (n) memcpy(p, s, n);

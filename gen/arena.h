@@ -29,5 +29,7 @@ char *arena_vprintf(Arena *a, const char *fmt, va_list ap);
   ((n) == (cap) ? ((v) = arena_push_grow((a), (v), sizeof *(v), (n), &(cap)), &(v)[(n)++])          \
                 : &(v)[(n)++])
 void *arena_push_grow(Arena *a, void *v, size_t elem, int n, int *cap);
+// The same for a text: appends `len` bytes; there is room for a NUL behind them.
+void arena_append(Arena *a, char **text, size_t *n, size_t *cap, const char *s, size_t len);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- checks -------------------------------------------------------------------------------------
+// ---- checks ------------------------------------------------------------------------------------
 
 static Expansion *declaring(lua_State *L, const char *what) {
   Expansion *x = expansion_of(L);
@@ -43,7 +43,7 @@ static const char *element_name(lua_State *L, Expansion *x, const char *what) {
   return name;
 }
 
-// ---- template, target ---------------------------------------------------------------------------
+// ---- template, target --------------------------------------------------------------------------
 
 static const struct {
   const char *name;
@@ -87,7 +87,7 @@ static int declare_target(lua_State *L) {
   return 0;
 }
 
-// ---- param --------------------------------------------------------------------------------------
+// ---- param -------------------------------------------------------------------------------------
 
 static ParamKind kind_of_value(lua_State *L, int index) {
   Dtype t;
@@ -204,7 +204,7 @@ static int declare_constrain(lua_State *L) {
   return lua_env_reported(L);
 }
 
-// ---- arg ----------------------------------------------------------------------------------------
+// ---- arg ---------------------------------------------------------------------------------------
 
 static const struct {
   const char *name;
@@ -295,7 +295,7 @@ static int declare_arg(lua_State *L) {
   return 0;
 }
 
-// ---- launch, next_step --------------------------------------------------------------------------
+// ---- launch, next_step -------------------------------------------------------------------------
 
 // A field that is an integer or a list of up to three.
 static void read_extent(lua_State *L, const char *name, uint32_t out[3]) {
@@ -360,7 +360,7 @@ static int declare_next_step(lua_State *L) {
   return 0;
 }
 
-// ---- include ------------------------------------------------------------------------------------
+// ---- include -----------------------------------------------------------------------------------
 
 static int declare_include(lua_State *L) {
   Expansion *x = expansion_of(L);
@@ -391,8 +391,7 @@ const luaL_Reg declare_functions[] = {
     {"next_step", declare_next_step}, {"include", declare_include}, {NULL, NULL},
 };
 
-// ---- the end of the parameter block
-// ---------------------------------------------------------------
+// ---- the end of the parameter block ------------------------------------------------------------
 
 static void lay_out_args(Variant *v) {
   uint32_t at = 0;

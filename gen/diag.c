@@ -9,7 +9,7 @@
 enum { DEFAULT_LIMIT = 20, SHOWN_COLUMNS = 160 };
 static const size_t MAX_SOURCE = (size_t)256 << 20;
 
-// ---- Source -------------------------------------------------------------------------------------
+// ---- Source ------------------------------------------------------------------------------------
 
 Source *source_new(Arena *a, const char *name, const char *text, size_t len) {
   assert(len < UINT32_MAX && text[len] == 0);
@@ -76,7 +76,7 @@ Status source_read(Arena *a, const char *path, Source **out, Diag *d) {
   return st;
 }
 
-// ---- rendering ----------------------------------------------------------------------------------
+// ---- rendering ---------------------------------------------------------------------------------
 
 // A growing text in the Diag's arena.
 typedef struct Text {
@@ -157,7 +157,7 @@ static const char *render(Arena *a, Severity sev, const Place *at, const char *w
   return t.s;
 }
 
-// ---- Diag ---------------------------------------------------------------------------------------
+// ---- Diag --------------------------------------------------------------------------------------
 
 Diag *diag_new(void) {
   Diag *d = calloc(1, sizeof *d);
@@ -246,7 +246,7 @@ const char *diag_text(const Diag *d) {
   return t.s;
 }
 
-// ---- nearest names ------------------------------------------------------------------------------
+// ---- nearest names -----------------------------------------------------------------------------
 
 enum { LONGEST_WORD = 64 };
 

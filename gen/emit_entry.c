@@ -12,7 +12,7 @@ static const char *value_type(Dtype t) {
   }
 }
 
-// ---- entry_begin --------------------------------------------------------------------------------
+// ---- entry_begin -------------------------------------------------------------------------------
 
 // PTX ISA that a target needs at least; the template's own floor holds besides.
 static int version_for(const Expansion *x, int sm, char suffix) {
@@ -97,7 +97,7 @@ static int entry_end(lua_State *L) {
   return 0;
 }
 
-// ---- load_args ----------------------------------------------------------------------------------
+// ---- load_args ---------------------------------------------------------------------------------
 
 static void declare_reg(lua_State *L, const char *type, const char *names, const char *doc) {
   const char *reg = arena_printf(expansion_of(L)->arena, ".reg %-10s %s;", type, names);
@@ -162,7 +162,7 @@ static int load_args(lua_State *L) {
   return 0;
 }
 
-// ---- shared memory ------------------------------------------------------------------------------
+// ---- shared memory -----------------------------------------------------------------------------
 
 typedef struct Region {
   const char *name;

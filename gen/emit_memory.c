@@ -71,8 +71,7 @@ static int piece(int left, int unit) {
   return n;
 }
 
-// ---- 32 and 64 bits
-// -------------------------------------------------------------------------------
+// ---- 32 and 64 bits ----------------------------------------------------------------------------
 
 static void move_wide(lua_State *L, const Access *a, bool store) {
   int unit = dtype_bytes(a->dtype);
@@ -85,8 +84,7 @@ static void move_wide(lua_State *L, const Access *a, bool store) {
   }
 }
 
-// ---- 16 bits: two elements in a word, the lower index in the lower half
-// -----------------------------
+// ---- 16 bits: two elements in a word, the lower index in the lower half ------------------------
 
 // bf16 is the upper half of an f32: shifting widens it.
 static void widen_pair(lua_State *L, const Access *a, int word, int reg) {

@@ -14,8 +14,7 @@ static const struct {
 } dtypes[] = {DTYPES(X)};
 #undef X
 
-// ---- fields of argument tables
-// --------------------------------------------------------------------
+// ---- fields of argument tables -----------------------------------------------------------------
 
 void lua_check_fields(lua_State *L, int index, const char *const *known, const char *what) {
   for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
@@ -60,7 +59,7 @@ const char *lua_field_text(lua_State *L, int index, const char *name, const char
   return s;
 }
 
-// ---- dtypes -------------------------------------------------------------------------------------
+// ---- dtypes ------------------------------------------------------------------------------------
 
 static int dtype_tostring(lua_State *L) {
   lua_getfield(L, 1, "name");
@@ -140,7 +139,7 @@ static int value_dtype_of(lua_State *L) {
   return 1;
 }
 
-// ---- exact floats -------------------------------------------------------------------------------
+// ---- exact floats ------------------------------------------------------------------------------
 
 static uint32_t float_bits(double x) {
   float f = (float)x;
@@ -191,7 +190,7 @@ static int value_half_bits(lua_State *L) {
   return push_text(L, arena_printf(expansion_of(L)->arena, "0x%04X", u));
 }
 
-// ---- integers -----------------------------------------------------------------------------------
+// ---- integers ----------------------------------------------------------------------------------
 
 // ceil_div(17, 4) = 5; ceil_div("seqlen_q", 64) is a dimension.
 static int value_ceil_div(lua_State *L) {

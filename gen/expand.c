@@ -7,7 +7,7 @@
 
 enum { MAX_FRAMES = 24, MAX_EXPRS = 256, OPERAND_COLUMN = 16 };
 
-// ---- origins ------------------------------------------------------------------------------------
+// ---- origins -----------------------------------------------------------------------------------
 
 // Each distinct origin exists once per variant: open addressing on (up, source, line, kind).
 typedef struct OriginTable {
@@ -63,7 +63,7 @@ static const Origin *origin_from(lua_State *L, Expansion *x, int level) {
 
 const Origin *expansion_origin(lua_State *L) { return origin_from(L, expansion_of(L), 1); }
 
-// ---- emission -----------------------------------------------------------------------------------
+// ---- emission ----------------------------------------------------------------------------------
 
 void emit_line(lua_State *L, const Line *line) {
   Expansion *x = expansion_of(L);
@@ -191,7 +191,7 @@ static int emit_template_line(lua_State *L) {
 
 const luaL_Reg emit_functions[] = {{"__line", emit_template_line}, {NULL, NULL}};
 
-// ---- assembly -----------------------------------------------------------------------------------
+// ---- assembly ----------------------------------------------------------------------------------
 
 typedef struct Assembly {
   Expansion *x;

@@ -78,7 +78,7 @@ void expansion_assemble(Expansion *x);
 // "name a=1 b=2": the template and its parameters so far.
 const char *variant_id(Arena *a, const Variant *v);
 
-// ---- tables of functions, registered once per session ---------------------------------------------
+// ---- tables of functions, registered once per session ------------------------------------------
 extern const luaL_Reg declare_functions[];
 extern const luaL_Reg emit_functions[];
 extern const luaL_Reg block_functions[];
@@ -89,7 +89,7 @@ extern const luaL_Reg hook_functions[];
 void values_open(LuaEnv *e);  // dtype objects
 void blocks_open(LuaEnv *e);  // the metatable of blocks
 
-// ---- shared by the files above --------------------------------------------------------------------
+// ---- shared by the files above -----------------------------------------------------------------
 // A dtype object or a dtype's name at `index`.
 bool lua_to_dtype(lua_State *L, int index, Dtype *out);
 void lua_push_dtype(lua_State *L, Dtype t);

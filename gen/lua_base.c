@@ -7,7 +7,7 @@
 
 #include <lualib.h>
 
-// ---- read-only tables ---------------------------------------------------------------------------
+// ---- read-only tables --------------------------------------------------------------------------
 
 static int no_field(lua_State *L) {
   luaL_tolstring(L, 2, NULL);
@@ -38,8 +38,7 @@ void lua_env_protect(lua_State *L, const char *what) {
   lua_remove(L, -2);
 }
 
-// ---- pairs: numbers in order, then strings by bytes, then false and true
-// ---------------------------
+// ---- pairs: numbers in order, then strings by bytes, then false and true -----------------------
 
 typedef struct Key {
   int rank; // 0 number, 1 string, 2 boolean
@@ -121,7 +120,7 @@ static int base_pairs(lua_State *L) {
   return 2;
 }
 
-// ---- text ---------------------------------------------------------------------------------------
+// ---- text --------------------------------------------------------------------------------------
 
 static bool has_tostring(lua_State *L, int index) {
   bool has = luaL_getmetafield(L, index, "__tostring") != LUA_TNIL;
@@ -199,7 +198,7 @@ static int string_rep(lua_State *L) {
   return 1;
 }
 
-// ---- tables -------------------------------------------------------------------------------------
+// ---- tables ------------------------------------------------------------------------------------
 
 // Wraps a function of the table library: a plain table only (a metatable could make its length
 // anything), explicit bounds inside the table or just after it, work counted.  Upvalues: the
@@ -253,7 +252,7 @@ static int base_setmetatable(lua_State *L) {
   return 1;
 }
 
-// ---- pcall --------------------------------------------------------------------------------------
+// ---- pcall -------------------------------------------------------------------------------------
 
 static int base_pcall(lua_State *L) {
   LuaEnv *e = lua_env_of(L);
@@ -278,7 +277,7 @@ static int base_pcall(lua_State *L) {
   return 2;
 }
 
-// ---- opening ------------------------------------------------------------------------------------
+// ---- opening -----------------------------------------------------------------------------------
 
 static const char *const base_names[] = {"assert", "error",  "getmetatable", "ipairs",   "rawequal",
                                          "rawget", "rawlen", "select",       "tonumber", "type",

@@ -12,7 +12,7 @@ static const size_t SMALL_REQUEST = (size_t)20 << 20;
 
 static void note_place(LuaEnv *e, lua_State *L, int level);
 
-// ---- memory -------------------------------------------------------------------------------------
+// ---- memory ------------------------------------------------------------------------------------
 
 static void count_hook(lua_State *L, lua_Debug *ar);
 
@@ -47,7 +47,7 @@ static void *env_alloc(void *ud, void *p, size_t old, size_t size) {
   return q;
 }
 
-// ---- limits -------------------------------------------------------------------------------------
+// ---- limits ------------------------------------------------------------------------------------
 
 static const char *stop_text(const LuaEnv *e, LuaStop why) {
   switch (why) {
@@ -109,7 +109,7 @@ void lua_env_limit(LuaEnv *e, LuaLimits limits) {
   e->charged = 0;
 }
 
-// ---- life ---------------------------------------------------------------------------------------
+// ---- life --------------------------------------------------------------------------------------
 
 // The registry holds the base globals, and the metatable of environments.
 static const char base_key = 0, meta_key = 0;
@@ -172,7 +172,7 @@ void lua_env_register(LuaEnv *e, const char *module, const luaL_Reg *functions) 
   lua_env_define(e, module);
 }
 
-// ---- environments and chunks --------------------------------------------------------------------
+// ---- environments and chunks -------------------------------------------------------------------
 
 void lua_env_open(LuaEnv *e) {
   lua_State *L = e->L;
@@ -227,7 +227,7 @@ Status lua_env_load(LuaEnv *e, const Source *src, const char *lua, size_t len, O
   return ST_INPUT;
 }
 
-// ---- frames and errors --------------------------------------------------------------------------
+// ---- frames and errors -------------------------------------------------------------------------
 
 // Of a chunk called "=#12".
 static int chunk_number(const char *name) {
@@ -322,7 +322,7 @@ static int undefined_name(lua_State *L) {
                        diag_nearest(e->error_arena, name, names, n));
 }
 
-// ---- calls --------------------------------------------------------------------------------------
+// ---- calls -------------------------------------------------------------------------------------
 
 static Status report(LuaEnv *e, int st, Diag *d) {
   if (e->stop == LUA_STOP_ASKED) return ST_OK;

@@ -61,7 +61,7 @@ Status lua_env_call(LuaEnv *e, int nargs, int nresults, Diag *d);
 // load, open, bind and call.
 Status lua_env_run(LuaEnv *e, const Source *src, int nresults, Diag *d);
 
-// ---- for functions called from Lua (these jump: hold nothing but arena memory) ------------------
+// ---- for functions called from Lua (these jump: hold nothing but arena memory) -----------------
 // An error at the Lua line that called; no position is put into the text.
 int lua_env_error(lua_State *L, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 // Ends the running lua_env_call without an error, through any pcall.

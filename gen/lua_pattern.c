@@ -33,7 +33,7 @@ static const char *malformed(Match *m, const char *why) {
   return NULL;
 }
 
-// ---- single characters --------------------------------------------------------------------------
+// ---- single characters -------------------------------------------------------------------------
 
 static bool in_class(int c, int cl) {
   bool in;
@@ -95,7 +95,7 @@ static bool one(Match *m, const char *s, const char *p, const char *end) {
   }
 }
 
-// ---- items --------------------------------------------------------------------------------------
+// ---- items -------------------------------------------------------------------------------------
 
 static const char *greedy(Match *m, const char *s, const char *p, const char *end) {
   ptrdiff_t n = 0;
@@ -221,7 +221,7 @@ static const char *match_here(Match *m, const char *s, const char *p) {
   return s;
 }
 
-// ---- results ------------------------------------------------------------------------------------
+// ---- results -----------------------------------------------------------------------------------
 
 static const char *match_at(Match *m, const char *s, const char *p) {
   m->ncap = m->depth = 0;

@@ -251,7 +251,7 @@ char *ptx_print_inst(Arena *a, const PtxModule *m, const PtxFunc *f, const PtxIn
 
 const PtxFunc *ptx_entry(const PtxModule *m, const char *name); // NULL name: the only entry
 
-// ---- control flow -------------------------------------------------------------------------------
+// ---- control flow ------------------------------------------------------------------------------
 typedef struct PtxBlock {
   int first, end;   // instructions [first, end)
   int *succ; int nsucc;
@@ -276,7 +276,7 @@ PtxExit ptx_inst_exit(const PtxInst *in); // what it does when its guard lets it
 typedef void PtxRegVisit(void *ctx, int32_t reg, bool reads, bool writes);
 void ptx_inst_regs(const PtxInst *in, PtxRegVisit *visit, void *ctx);
 
-// ---- statistics ---------------------------------------------------------------------------------
+// ---- statistics --------------------------------------------------------------------------------
 typedef struct PtxStats {
   int insts;                     // static
   int by_pipe[PTX_PIPE_COUNT];
@@ -295,7 +295,7 @@ typedef struct PtxStats {
 
 void ptx_stats(const PtxModule *m, const PtxFunc *f, PtxStats *out);
 
-// ---- versions -----------------------------------------------------------------------------------
+// ---- versions ----------------------------------------------------------------------------------
 // Least .version a target needs (sm 90 'a' -> 80); 0 for an unknown target.
 int ptx_target_min_version(int sm, char suffix);
 // Highest .version a driver takes, from its CUDA version (13000 -> 90); 0 when unknown.

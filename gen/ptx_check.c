@@ -5,7 +5,7 @@
 
 enum { STATIC_SHARED_LIMIT = 48 * 1024 };
 
-// ---- messages -----------------------------------------------------------------------------------
+// ---- messages ----------------------------------------------------------------------------------
 static Place place_of(const Check *c, uint32_t line, uint32_t col, uint32_t span) {
   return (Place){.src = c->m->src, .line = line, .col = col, .span = span,
                  .origin = linemap_at(c->m->map, line)};
@@ -57,7 +57,7 @@ const char *check_operand_text(Check *c, const PtxOperand *o) {
   return from + 1;
 }
 
-// ---- versions -----------------------------------------------------------------------------------
+// ---- versions ----------------------------------------------------------------------------------
 static const char *target_text(Check *c, int sm) {
   if (sm & PTX_SM_ARCH) return arena_printf(c->arena, "sm_%da", sm & 0xfff);
   if (sm & PTX_SM_ARCH_UP)
@@ -89,7 +89,7 @@ static void check_target(Check *c) {
              least % 10, m->version / 10, m->version % 10);
 }
 
-// ---- functions ----------------------------------------------------------------------------------
+// ---- functions ---------------------------------------------------------------------------------
 static void check_head(Check *c) {
   const PtxFunc *f = c->f;
   Place at = place_of(c, f->line, f->col, (uint32_t)strlen(f->name));

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// ---- definitely uninitialised registers ---------------------------------------------------------
+// ---- definitely uninitialised registers --------------------------------------------------------
 // Forward, "may have been written": a read is wrong only when no path writes the register first.
 typedef struct Use {
   int32_t reg;
@@ -96,7 +96,7 @@ static void check_uninitialised(Check *c) {
   }
 }
 
-// ---- the end ------------------------------------------------------------------------------------
+// ---- the end -----------------------------------------------------------------------------------
 static bool calls_noreturn(Check *c, const PtxInst *in) {
   for (int i = 0; i < in->nopnds; i++)
     if (in->opnds[i].kind == PTX_O_FUNC) return c->m->funcs[in->opnds[i].sym].noreturn;

@@ -79,7 +79,7 @@ static void check_scalar(Check *c, const PtxInst *in, const PtxSpec *s, const Pt
   }
 }
 
-// ---- vectors ------------------------------------------------------------------------------------
+// ---- vectors -----------------------------------------------------------------------------------
 // How many registers the form wants; 0: any number.
 static int vector_length(const PtxSpec *s, const PtxInst *in, PtxType want) {
   if (s->by_vec) return in->vec;

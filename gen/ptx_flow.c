@@ -13,7 +13,7 @@ PtxExit ptx_inst_exit(const PtxInst *in) {
   }
 }
 
-// ---- registers of an instruction ----------------------------------------------------------------
+// ---- registers of an instruction ---------------------------------------------------------------
 static void visit_operand(const PtxOperand *o, bool reads, bool writes, PtxRegVisit *visit,
                           void *ctx) {
   switch (o->kind) {
@@ -50,7 +50,7 @@ void ptx_inst_regs(const PtxInst *in, PtxRegVisit *visit, void *ctx) {
   }
 }
 
-// ---- blocks -------------------------------------------------------------------------------------
+// ---- blocks ------------------------------------------------------------------------------------
 static const PtxOperand *table_operand(const PtxInst *in) {
   for (int i = 0; i < in->nopnds; i++)
     if (in->opnds[i].kind == PTX_O_TABLE) return &in->opnds[i];
@@ -133,7 +133,7 @@ static void make_blocks(Arena *a, PtxFlow *g, const PtxModule *m, const PtxFunc 
   predecessors(a, g);
 }
 
-// ---- dominators ---------------------------------------------------------------------------------
+// ---- dominators --------------------------------------------------------------------------------
 // Cooper, Harvey, Kennedy: "A simple, fast dominance algorithm".  Node `root` is the entry, or, for
 // post-dominators, a node of its own that every leaving block has an edge to.
 typedef struct Graph {
@@ -233,7 +233,7 @@ static void post_dominators(Arena *a, PtxFlow *flow, const PtxFunc *f) {
     flow->blocks[i].ipdom = g.idom[i] == g.root ? -1 : g.idom[i];
 }
 
-// ---- loops --------------------------------------------------------------------------------------
+// ---- loops -------------------------------------------------------------------------------------
 static bool dominates(const Graph *g, int a, int b) {
   while (g->number[b] > g->number[a]) b = g->idom[b];
   return a == b;

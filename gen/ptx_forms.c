@@ -53,7 +53,7 @@ static uint32_t hash(const char *s, size_t n) {
   return h ^ h >> 15;
 }
 
-// ---- modifiers ----------------------------------------------------------------------------------
+// ---- modifiers ---------------------------------------------------------------------------------
 static PtxMod mod_lookup(const char *text, size_t len, uint32_t *slot) {
   uint32_t at = hash(text, len) % MOD_SLOTS;
   for (; mod_slots[at]; at = (at + 1) % MOD_SLOTS) {
@@ -120,7 +120,7 @@ static int add_shapes(const char *text, size_t len) {
   return n;
 }
 
-// ---- compiling the notation ---------------------------------------------------------------------
+// ---- compiling the notation --------------------------------------------------------------------
 static bool name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
          c == ':';
@@ -307,7 +307,7 @@ static void compile_table(void) {
 
 static void ready(void) { pthread_once(&once, compile_table); }
 
-// ---- looking up ---------------------------------------------------------------------------------
+// ---- looking up --------------------------------------------------------------------------------
 PtxMod ptx_mod_find(const char *text, size_t len) {
   uint32_t slot;
   ready();
@@ -358,7 +358,7 @@ PtxType ptx_spec_type(const PtxSpec *s, const PtxInst *in) {
   return s->twice ? twice(t) : t;
 }
 
-// ---- matching -----------------------------------------------------------------------------------
+// ---- matching ----------------------------------------------------------------------------------
 typedef struct Match {
   const Elem *elem;
   int nelems;
@@ -486,7 +486,7 @@ int ptx_form_fitting(int form, const PtxInst *in, const PtxOperand *opnds, int n
   return n;
 }
 
-// ---- messages and minima ------------------------------------------------------------------------
+// ---- messages and minima -----------------------------------------------------------------------
 char *ptx_form_text(Arena *a, int form) {
   const PtxForm *f = &ptx_forms[form];
   char *text = arena_alloc(a, strlen(f->stem) + strlen(f->mods) + strlen(f->opnds) * 3 + 8);

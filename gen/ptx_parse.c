@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-// ---- tokens and messages ------------------------------------------------------------------------
+// ---- tokens and messages -----------------------------------------------------------------------
 bool parse_error(Parser *p, const Token *at, const char *fmt, ...) {
   Place place = {.src = p->m->src, .line = at->line, .col = at->col, .span = at->len,
                  .origin = linemap_at(p->map, at->line)};
@@ -39,7 +39,7 @@ bool parse_expect(Parser *p, char punct, const char *after) {
   return true;
 }
 
-// ---- items --------------------------------------------------------------------------------------
+// ---- items -------------------------------------------------------------------------------------
 // "// implicit-def: %r7": LLVM says that a register's value does not matter.
 static void implicit_def(Parser *p, const Comment *c) {
   static const char mark[] = "// implicit-def: ";
@@ -104,7 +104,7 @@ static bool parse_section(Parser *p) {
   return true;
 }
 
-// ---- the head of a file -------------------------------------------------------------------------
+// ---- the head of a file ------------------------------------------------------------------------
 static bool parse_version(Parser *p) {
   parse_next(p);
   Token t = p->tok;
@@ -166,7 +166,7 @@ static bool parse_address_size(Parser *p) {
   return true;
 }
 
-// ---- the module ---------------------------------------------------------------------------------
+// ---- the module --------------------------------------------------------------------------------
 static bool parse_linkage(Parser *p, Linkage *l) {
   for (;; parse_next(p)) {
     if (token_is(&p->tok, "visible")) l->visible = true;

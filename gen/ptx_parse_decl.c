@@ -11,7 +11,7 @@ static bool type_of(const Token *t, PtxType *out) {
   return *out != PTX_T_NONE;
 }
 
-// ---- registers ----------------------------------------------------------------------------------
+// ---- registers ---------------------------------------------------------------------------------
 static bool reg_count(Parser *p, uint32_t *count) {
   parse_next(p);
   Token t = p->tok;
@@ -66,7 +66,7 @@ bool parse_reg_decl(Parser *p) {
   return true;
 }
 
-// ---- variables ----------------------------------------------------------------------------------
+// ---- variables ---------------------------------------------------------------------------------
 static bool power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
 static bool parse_align(Parser *p, uint32_t *align) {
@@ -247,7 +247,7 @@ bool parse_var_decl(Parser *p, PtxSpace space, Linkage link) {
   return parse_expect(p, ';', "the declaration");
 }
 
-// ---- tables -------------------------------------------------------------------------------------
+// ---- tables ------------------------------------------------------------------------------------
 static bool raw_until_semicolon(Parser *p, PtxTable *t) {
   const char *from = p->tok.text - 1;
   while (!parse_is(p, ';')) {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-// ---- the opcode ---------------------------------------------------------------------------------
+// ---- the opcode --------------------------------------------------------------------------------
 static void note_mod(PtxInst *in, PtxMod m) {
   const PtxModInfo *info = ptx_mod_info(m);
   if (info->space && !in->space) in->space = info->space;
@@ -53,7 +53,7 @@ static bool decode_opcode(Parser *p, const Token *t, PtxInst *in) {
   return true;
 }
 
-// ---- operands -----------------------------------------------------------------------------------
+// ---- operands ----------------------------------------------------------------------------------
 static bool parse_guard(Parser *p, PtxInst *in) {
   parse_next(p);
   in->guard_negate = parse_is(p, '!');

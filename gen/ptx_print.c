@@ -18,13 +18,7 @@ typedef struct Out {
 } Out;
 
 static void put_n(Out *o, const char *s, size_t n) {
-  if (o->n + n + 1 > o->cap) {
-    size_t cap = (o->n + n + 1) * 2;
-    o->text = arena_grow(o->arena, o->text, o->cap, cap);
-    o->cap = cap;
-  }
-  memcpy(o->text + o->n, s, n);
-  o->n += n;
+  arena_append(o->arena, &o->text, &o->n, &o->cap, s, n);
 }
 
 static void put(Out *o, const char *s) { put_n(o, s, strlen(s)); }
@@ -52,7 +46,7 @@ static void line(Out *o, int depth) {
   o->line_comment = false;
 }
 
-// ---- operands -----------------------------------------------------------------------------------
+// ---- operands ----------------------------------------------------------------------------------
 static void operand(Out *o, const PtxOperand *v);
 
 static void sequence(Out *o, const PtxOperand *v, int n, const char *open, const char *between,
@@ -127,7 +121,7 @@ static void instruction(Out *o, const PtxInst *in) {
   sequence(o, in->opnds, in->nopnds, in->nopnds ? " " : "", ", ", ";");
 }
 
-// ---- declarations -------------------------------------------------------------------------------
+// ---- declarations ------------------------------------------------------------------------------
 static void element(Out *o, const PtxVar *v, uint64_t at) {
   uint64_t bits = 0, size = (uint64_t)ptx_type_bits(v->type) / 8;
   for (int i = 0; i < v->nrelocs; i++) {
@@ -254,7 +248,7 @@ static void table(Out *o, const PtxTable *t) {
   put(o, ";");
 }
 
-// ---- the file -----------------------------------------------------------------------------------
+// ---- the file ----------------------------------------------------------------------------------
 static void comment(Out *o, const PtxItem *it, int depth) {
   if (it->kind == PTX_I_TRAILING && !o->line_comment) put(o, " ");
   else line(o, depth);

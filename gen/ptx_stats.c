@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- liveness -----------------------------------------------------------------------------------
+// ---- liveness ----------------------------------------------------------------------------------
 typedef struct Live {
   const PtxFunc *f;
   const PtxFlow *flow;
@@ -79,7 +79,7 @@ static void pressure(Arena *a, const PtxFunc *f, const PtxFlow *flow, PtxStats *
   }
 }
 
-// ---- work ---------------------------------------------------------------------------------------
+// ---- work --------------------------------------------------------------------------------------
 typedef struct Work {
   int insts;
   double flops, global_bytes, shared_bytes;

@@ -11,7 +11,7 @@
 static const char TEMPLATES[] = "templates/", SUFFIX[] = ".ptx.in";
 static const char environment_key = 0;
 
-// ---- life ---------------------------------------------------------------------------------------
+// ---- life --------------------------------------------------------------------------------------
 
 const char *session_folder(const Session *s) { return s->dir; }
 
@@ -42,7 +42,7 @@ void session_close(Session *s) {
   arena_free(s->arena);
 }
 
-// ---- files --------------------------------------------------------------------------------------
+// ---- files -------------------------------------------------------------------------------------
 
 static SessionFile *add_file(Session *s, const char *path, const Source *src, bool user) {
   SessionFile *f = arena_new_of(s->arena, SessionFile);
@@ -101,7 +101,7 @@ Status session_user_file(Session *s, const char *path, const Source **out, Diag 
   return ST_OK;
 }
 
-// ---- names --------------------------------------------------------------------------------------
+// ---- names -------------------------------------------------------------------------------------
 
 typedef struct Names {
   const char **v;
@@ -164,7 +164,7 @@ const char *session_nearest(Session *s, Arena *a, const char *path) {
   return diag_nearest(a, path, names.v, names.n);
 }
 
-// ---- chunks -------------------------------------------------------------------------------------
+// ---- chunks ------------------------------------------------------------------------------------
 
 Status session_push_chunk(Session *s, const Source *src, OriginKind kind, Diag *d) {
   lua_State *L = lua_env_state(s->env);
@@ -230,7 +230,7 @@ Status session_expand(Session *s, const char *template_name, Expansion *x) {
   return st;
 }
 
-// ---- templates ----------------------------------------------------------------------------------
+// ---- templates ---------------------------------------------------------------------------------
 
 static Status describe(Session *s, const char *name, const TemplateInfo **out, Diag *d) {
   static const VariantOpts none = {0};

@@ -13,18 +13,12 @@ typedef struct Translation {
 } Translation;
 
 static void put(Translation *t, const char *s, size_t n) {
-  if (t->n + n + 1 > t->cap) {
-    size_t want = (t->n + n + 1) * 2;
-    t->out = arena_grow(t->arena, t->out, t->cap, want);
-    t->cap = want;
-  }
-  memcpy(t->out + t->n, s, n);
-  t->n += n;
+  arena_append(t->arena, &t->out, &t->n, &t->cap, s, n);
 }
 
 static void put_text(Translation *t, const char *s) { put(t, s, strlen(s)); }
 
-// ---- what kind of line --------------------------------------------------------------------------
+// ---- what kind of line -------------------------------------------------------------------------
 
 // Walks PTX text outside comments and strings and adds up its braces.  *last: its last character
 // that is not blank, 0 when there is none.  Returns whether it ends inside a comment.
@@ -89,7 +83,7 @@ void template_classify(TemplateLine *t, const char *text, size_t len) {
   t->piece_len = NULL;
 }
 
-// ---- one line -----------------------------------------------------------------------------------
+// ---- one line ----------------------------------------------------------------------------------
 
 // The '}' that ends the expression at s: braces nest, quotes hide them.  NULL when there is none.
 static const char *expression_end(const char *s, const char *end) {

@@ -5,8 +5,7 @@
 #include "dtype.h"
 #include "ptx.h"
 
-// ---- Params: name=value pairs, in the order given
-// ------------------------------------------------
+// ---- Params: name=value pairs, in the order given ----------------------------------------------
 typedef struct Param {
   const char *name, *value;
 } Param;
@@ -21,8 +20,7 @@ const char *params_get(const Params *p, const char *name); // NULL when absent
 // "a=1" ...; ST_INPUT with a message when there is no '='.
 Status params_parse(Arena *a, Params *p, const char *text, Diag *d);
 
-// ---- what a template declares
-// --------------------------------------------------------------------
+// ---- what a template declares ------------------------------------------------------------------
 typedef enum ParamKind { PARAM_INT, PARAM_BOOL, PARAM_DTYPE, PARAM_NAME } ParamKind;
 
 typedef struct ParamDecl {
@@ -85,8 +83,7 @@ typedef struct TemplateInfo {
   int nargs; // with default parameters, when asked for without any
 } TemplateInfo;
 
-// ---- Session: where templates are found, the Lua state, caches; one per thread
-// --------------------
+// ---- Session: where templates are found, the Lua state, caches; one per thread -----------------
 typedef struct Session Session;
 
 // `dir` overrides the built-in templates (a folder that holds templates/ and lua/); NULL: built-in.
@@ -100,7 +97,7 @@ Status session_template(Session *s, const char *name, const TemplateInfo **out, 
 // A built-in or overridden file ("templates/lib/softmax.inc", "lua/ptxsmith/space.lua").
 Status session_file(Session *s, const char *path, const Source **out, Diag *d);
 
-// ---- Variant ------------------------------------------------------------------------------------
+// ---- Variant -----------------------------------------------------------------------------------
 typedef struct NextStep { // the Operator's next launch, as the template says
   const char *template_name;
   Params params;

@@ -47,7 +47,7 @@ const char *psm_template_name(psm_session *s, int index) {
   return index >= 0 && index < n ? t[index]->name : NULL;
 }
 
-// ---- variants -----------------------------------------------------------------------------------
+// ---- variants ----------------------------------------------------------------------------------
 psm_status psm_generate(psm_session *s, const char *template_name, const char *params,
                         const char *target, psm_variant **out) {
   Diag *d = api_begin(s);

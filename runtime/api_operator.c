@@ -15,7 +15,7 @@ _Static_assert((int)PSM_VALUE == ARG_VALUE && (int)PSM_IN == ARG_IN && (int)PSM_
                "psm_role mirrors ArgRole");
 _Static_assert((int)PSM_MAX_RANK == TENSOR_MAX_RANK, "psm_tensor mirrors Tensor");
 
-// ---- problems -----------------------------------------------------------------------------------
+// ---- problems ----------------------------------------------------------------------------------
 psm_status psm_problem_new(psm_session *s, const char *values, psm_problem **out) {
   Diag *d = api_begin(s);
   *out = NULL;
@@ -50,7 +50,7 @@ psm_status psm_problem_set_float(psm_problem *p, const char *name, double value)
   return PSM_OK;
 }
 
-// ---- making -------------------------------------------------------------------------------------
+// ---- making ------------------------------------------------------------------------------------
 static psm_operator *wrap(psm_device *dev, Operator *op, int64_t chunks, uint32_t grid) {
   psm_operator *w = calloc(1, sizeof *w);
   if (!w) abort();
@@ -92,7 +92,7 @@ const psm_variant *psm_operator_variant(const psm_operator *op, int step) {
   return step >= 0 && step < op->op->nsteps ? &op->step[step] : NULL;
 }
 
-// ---- changing the problem -----------------------------------------------------------------------
+// ---- changing the problem ----------------------------------------------------------------------
 static Status replan(psm_operator *w, Diag *d) {
   Operator *op = w->op;
   int64_t chunks = w->chunks ? w->chunks : plan_chunks(op->problem);
@@ -127,7 +127,7 @@ psm_status psm_operator_set_int(psm_operator *w, const char *name, int64_t value
   return api_status(st);
 }
 
-// ---- binding and launching ----------------------------------------------------------------------
+// ---- binding and launching ---------------------------------------------------------------------
 uint64_t psm_workspace_bytes(const psm_operator *op) { return op->op->workspace_bytes; }
 uint64_t psm_workspace_zero_bytes(const psm_operator *op) { return op->op->workspace_zero_bytes; }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- what is tried ----------------------------------------------------------------------------------
+// ---- what is tried -----------------------------------------------------------------------------
 
 typedef enum GridRule {
   GRID_TILES = 0, // one tile a block: the hardware deals blocks out as SMs get free
@@ -60,7 +60,7 @@ static const Candidate fma_candidates[] = {
 };
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
-// ---- one measurement in progress --------------------------------------------------------------------
+// ---- one measurement in progress ---------------------------------------------------------------
 
 enum { PATTERN_WORDS = 4 << 20, FMA_ROUNDS = 256, SIM_FMA_ROUNDS = 2 };
 
@@ -143,7 +143,7 @@ Status ceiling_read_make(Session *s, Device *dev, const char *params, DevPtr src
   return st;
 }
 
-// ---- data and checks --------------------------------------------------------------------------------
+// ---- data and checks ---------------------------------------------------------------------------
 
 // A word that depends on all bits of its index (the finaliser of MurmurHash3), so that a piece left
 // out or read twice changes the sum.
@@ -221,7 +221,7 @@ static Status check_copy(Measure *m) {
   return st;
 }
 
-// ---- tuning -----------------------------------------------------------------------------------------
+// ---- tuning ------------------------------------------------------------------------------------
 
 typedef struct Best {
   double us;
@@ -346,7 +346,7 @@ static Status try_fma(Measure *m, const Candidate *c, double *gflops) {
   return st;
 }
 
-// ---- measuring --------------------------------------------------------------------------------------
+// ---- measuring ---------------------------------------------------------------------------------
 
 static Status allocate(Measure *m) {
   const DeviceInfo *info = device_info(m->dev);

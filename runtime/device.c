@@ -45,7 +45,7 @@ void device_close(Device *dev) {
 const DeviceInfo *device_info(const Device *dev) { return &dev->info; }
 bool device_alive(const Device *dev) { return !dev->dead; }
 
-// ---- memory ---------------------------------------------------------------------------------------
+// ---- memory ------------------------------------------------------------------------------------
 Status device_alloc(Device *dev, uint64_t bytes, const char *what, DevPtr *out, Diag *d) {
   *out = 0;
   return dev->ops->alloc(dev, bytes, what, out, d);
@@ -72,7 +72,7 @@ Status device_fill32(Device *dev, DevPtr to, uint32_t word, uint64_t bytes, Diag
   return bytes ? dev->ops->fill32(dev, to, word, bytes, d) : ST_OK;
 }
 
-// ---- kernels --------------------------------------------------------------------------------------
+// ---- kernels -----------------------------------------------------------------------------------
 Status device_load(Device *dev, const Variant *v, Kernel **out, Diag *d) {
   *out = NULL;
   Status st = dev->ops->load(dev, v->ptx, &v->map, v->module, v->entry->name, out, d);
@@ -112,7 +112,7 @@ Status device_set_stream(Device *dev, void *cu_stream, Diag *d) {
   return dev->ops->set_stream(dev, cu_stream, d);
 }
 
-// ---- events and graphs ----------------------------------------------------------------------------
+// ---- events and graphs -------------------------------------------------------------------------
 static Status bad_slot(int slot, Diag *d) {
   return diag_fail(d, ST_INPUT, "event %d: there are %d", slot, DEVICE_EVENTS);
 }
@@ -147,7 +147,7 @@ void device_graph_free(Device *dev, Graph *g) {
     dev->ops->graph_free(dev, g);
 }
 
-// ---- sim only -------------------------------------------------------------------------------------
+// ---- sim only ----------------------------------------------------------------------------------
 void device_counters(Device *dev, Counters *out, bool reset) {
   memset(out, 0, sizeof *out);
   if (dev->ops->counters)

@@ -9,9 +9,8 @@
 #include "outfile.h"
 #include "verify_data.h"
 
-// ---- header
-// -------------------------------------------------------------------------------------- magic,
-// major, minor, header length (2 bytes in version 1, else 4), then a Python dictionary:
+// ---- header ------------------------------------------------------------------------------------
+// magic, major, minor, header length (2 bytes in version 1, else 4), then a Python dictionary:
 //   {'descr': '<f4', 'fortran_order': False, 'shape': (1, 96, 12, 32), }
 typedef struct Cursor {
   const char *p, *end;
@@ -159,9 +158,8 @@ Status npy_parse(const void *bytes, size_t n, const char *name, NpyArray *out, D
   return ST_OK;
 }
 
-// ---- reading
-// ------------------------------------------------------------------------------------- The file's
-// bytes, malloc'ed: real tensors may be far larger than any source text.
+// ---- reading -----------------------------------------------------------------------------------
+// The file's bytes, malloc'ed: real tensors may be far larger than any source text.
 static Status read_bytes(const char *name, char **out, size_t *n, Diag *d) {
   *out = NULL;
   FILE *f = fopen(name, "rb");
@@ -239,8 +237,7 @@ Status npy_read_tensor(const char *name, Dtype want, const Layout *layout, HostT
   return st;
 }
 
-// ---- writing
-// -------------------------------------------------------------------------------------
+// ---- writing -----------------------------------------------------------------------------------
 static NpyType type_for(Dtype t) {
   return t == DT_F16 ? NPY_F16 : t == DT_BF16 ? NPY_U16 : t == DT_F64 ? NPY_F64 : NPY_F32;
 }

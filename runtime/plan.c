@@ -90,8 +90,7 @@ Status operator_load(Operator *op, Device *dev, Diag *d) {
   return ST_OK;
 }
 
-// ---- grids
-// ---------------------------------------------------------------------------------------
+// ---- grids -------------------------------------------------------------------------------------
 static Status count_work(const Operator *op, Step *step, Diag *d) {
   const LaunchRule *rule = &step->variant->launch;
   int64_t work = 1;

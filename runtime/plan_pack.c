@@ -22,10 +22,9 @@ static const WorkSlot *slot_find(const Operator *op, const char *name) {
   return NULL;
 }
 
-// ---- plan values
-// --------------------------------------------------------------------------------- Enough chunks
-// that batch x heads_kv x chunks blocks fill a large GPU a few times over, none shorter than 256
-// keys.  Of the Problem alone: the same problem gives the same bits on every device.
+// ---- plan values -------------------------------------------------------------------------------
+// Enough chunks that batch x heads_kv x chunks blocks fill a large GPU a few times over, none of
+// less than 256 keys.  Of the Problem alone: the same problem gives the same bits everywhere.
 int64_t plan_chunks(const Problem *p) {
   enum { WANTED_BLOCKS = 512, LEAST_KEYS = 256, MOST = 256 };
   int64_t rows = problem_int(p, "batch", 1) * problem_int(p, "heads_kv", 1);
@@ -73,8 +72,7 @@ Status operator_complete(Operator *op, int64_t chunks, Diag *d) {
   return problem_check(p, d);
 }
 
-// ---- workspace
-// -----------------------------------------------------------------------------------
+// ---- workspace ---------------------------------------------------------------------------------
 static Status tensor_of_arg(const Operator *op, const ArgDecl *arg, Tensor *t, Diag *d) {
   *t = (Tensor){.dtype = arg->dtype, .rank = arg->rank};
   Status st = arg_shape(arg, op->problem, t->shape, d);
@@ -129,8 +127,7 @@ Status operator_lay_out(Operator *op, Diag *d) {
   return st == ST_OK ? add_slots(op, false, d) : st;
 }
 
-// ---- packing
-// -------------------------------------------------------------------------------------
+// ---- packing -----------------------------------------------------------------------------------
 static void put(Step *step, uint32_t at, const void *p, size_t bytes) {
   assert(at + bytes <= step->variant->arg_bytes);
   memcpy(step->args + at, p, bytes);
@@ -185,8 +182,7 @@ Status operator_pack_values(Operator *op, Diag *d) {
   return ST_OK;
 }
 
-// ---- binding
-// -------------------------------------------------------------------------------------
+// ---- binding -----------------------------------------------------------------------------------
 uint32_t variant_alignment(const Variant *v, const ArgDecl *arg) {
   uint32_t bytes = (uint32_t)dtype_bytes(arg->dtype);
   const char *vec = params_get(&v->params, "vec");

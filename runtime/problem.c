@@ -29,8 +29,7 @@ const ProblemName *problem_name_find(const char *name) {
   return NULL;
 }
 
-// ---- values
-// --------------------------------------------------------------------------------------
+// ---- values ------------------------------------------------------------------------------------
 static Value *value_slot(const Problem *p, const char *name) {
   const ProblemName *known = problem_name_find(name);
   if (known) name = known->name;
@@ -89,8 +88,7 @@ Problem *problem_copy(Arena *a, const Problem *p) {
   return c;
 }
 
-// ---- text
-// ----------------------------------------------------------------------------------------
+// ---- text --------------------------------------------------------------------------------------
 static Status set_size(Problem *p, const char *name, int64_t min, const char *text, Diag *d) {
   char *end;
   errno = 0;
@@ -259,9 +257,8 @@ char *problem_text(Arena *a, const Problem *p) {
   return text;
 }
 
-// ---- checks
-// -------------------------------------------------------------------------------------- Bytes of a
-// tensor of the named sizes in the widest element type must fit 63 bits.
+// ---- checks ------------------------------------------------------------------------------------
+// Bytes of a tensor of the named sizes in the widest element type must fit 63 bits.
 static Status check_product(const Problem *p, const char *const names[4], Diag *d) {
   int64_t bytes = 8, values[4];
   bool over = false;
@@ -300,8 +297,7 @@ Status problem_check(const Problem *p, Diag *d) {
   return d->errors > errors ? ST_INPUT : ST_OK;
 }
 
-// ---- work figures
-// --------------------------------------------------------------------------------
+// ---- work figures ------------------------------------------------------------------------------
 double problem_flops(const Problem *p) {
   double sq = problem_int(p, "seqlen_q", 1), sk = problem_int(p, "seqlen_k", 1);
   double pairs = sq * sk;

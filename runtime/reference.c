@@ -239,8 +239,7 @@ static Status run_task(Worker *w, int64_t task) {
   return st;
 }
 
-// ---- threads and memory
-// --------------------------------------------------------------------------
+// ---- threads and memory ------------------------------------------------------------------------
 static bool worker_alloc(Worker *w) {
   const Shape *n = &w->job->n;
   size_t rows = (size_t)(TASK_ROWS * n->group), pad = (size_t)n->padded + 1;

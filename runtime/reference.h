@@ -22,7 +22,7 @@ Status reference_rows(const Problem *p, const AttnInputs *in, const ReferenceOpt
                       Reference *out, Diag *d);
 int reference_threads(int asked); // threads to use: `asked`, or the cores there are
 
-// ---- the arithmetic, once per host instruction set, always the same bits ---------------------------
+// ---- the arithmetic, once per host instruction set, always the same bits -----------------------
 // Keys go in blocks of REF_KEYS, transposed: kt[e * REF_KEYS + j].  Rows of V and O are padded with
 // zeros to a multiple of REF_KEYS elements.
 enum { REF_KEYS = 16 };

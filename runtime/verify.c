@@ -9,8 +9,7 @@
 #include "timer.h"
 #include "verify_gates.h"
 
-// ---- the device's oracle for large problems
-// --------------------------------------------------------
+// ---- the device's oracle for large problems ----------------------------------------------------
 typedef struct DeviceOracle {
   Session *session;
   Device *dev;
@@ -83,8 +82,7 @@ static Status device_oracle(void *ctx, const Problem *p, const AttnInputs *in, R
   return st;
 }
 
-// ---- gates
-// ---------------------------------------------------------------------------------------
+// ---- gates -------------------------------------------------------------------------------------
 static Status check_real(const AttnInputs *real, const Problem *p, Dtype t, Diag *d) {
   AttnInputs want;
   Status st = inputs_make(p, t, FILL_ZERO, &want, d);
@@ -140,8 +138,7 @@ static Status verify_attention(Session *s, DeviceRun *run, const VerifyOpts *opt
   return st;
 }
 
-// ---- the verdict
-// ---------------------------------------------------------------------------------
+// ---- the verdict -------------------------------------------------------------------------------
 static const char *reproduce(Arena *a, const Session *s, const Device *dev,
                              const char *template_name, const Operator *op,
                              const VerifyOpts *opts) {
@@ -205,8 +202,7 @@ Status verify(Session *s, Device *dev, const char *template_name, const Params *
   return st == ST_OK ? conclude(out) : st;
 }
 
-// ---- text
-// ----------------------------------------------------------------------------------------
+// ---- text --------------------------------------------------------------------------------------
 static char *number(Arena *a, double x) { return arena_printf(a, isfinite(x) ? "%.9g" : "%g", x); }
 
 static char *gate_text(Arena *a, const GateResult *g) {

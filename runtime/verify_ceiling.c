@@ -46,8 +46,7 @@ static Status allocate(CeilingRun *r, Diag *d) {
   return st == ST_OK ? device_write(r->dev, r->in_at, r->in, 4 * (uint64_t)r->in_words, d) : st;
 }
 
-// ---- what must come out
-// --------------------------------------------------------------------------
+// ---- what must come out ------------------------------------------------------------------------
 static void bad(GateResult *g, const char *what, int64_t at, double expected, double got) {
   g->passed = false;
   if (g->bad.found) return;
@@ -83,8 +82,7 @@ static void check_result(const CeilingRun *r, uint32_t grid, GateResult *g) {
   }
 }
 
-// ---- running
-// -------------------------------------------------------------------------------------
+// ---- running -----------------------------------------------------------------------------------
 static Status run_grid(CeilingRun *r, uint32_t given, GateResult *g, Diag *d) {
   Operator *op = r->op;
   PlanOpts opts = {.grid = given};

@@ -86,8 +86,7 @@ void host_fill_random(HostTensor *h, uint64_t seed, double scale) {
   host_fill_with(h, next_random, &(Stream){.seed = seed, .scale = scale});
 }
 
-// ---- inputs of a problem
-// -------------------------------------------------------------------------
+// ---- inputs of a problem -----------------------------------------------------------------------
 enum { TAIL_ROWS = 5 };
 
 // A sequence with memory for more rows than it has.

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- results
-// -------------------------------------------------------------------------------------
+// ---- results -----------------------------------------------------------------------------------
 GateResult *gate_new(GateRun *g, const char *name) {
   assert(g->verdict->ngates < VERIFY_MAX_GATES);
   GateResult *r = &g->verdict->gate[g->verdict->ngates++];
@@ -35,8 +34,7 @@ Problem *problem_with(Arena *a, const Problem *p, const char *name, int64_t valu
   return c;
 }
 
-// ---- gate 2
-// --------------------------------------------------------------------------------------
+// ---- gate 2 ------------------------------------------------------------------------------------
 static double largest(const double *x, int64_t n) {
   double max = 0;
   for (int64_t i = 0; i < n; i++)
@@ -76,9 +74,8 @@ Expected expect_reference(const Reference *ref, const Outputs *out, int64_t ever
   return x;
 }
 
-// ---- gate 4
-// -------------------------------------------------------------------------------------- The same
-// bits, gaps and all.
+// ---- gate 4 ------------------------------------------------------------------------------------
+// The same bits, gaps and all.
 static void compare_bits(const char *name, const HostTensor *a, const HostTensor *b,
                          const int64_t skip_row, GateResult *r) {
   const int64_t *n = a->t.shape;
@@ -170,8 +167,7 @@ static Status gate_grid(GateRun *g, const AttnInputs *in, const Outputs *first, 
   return st;
 }
 
-// ---- gate 5
-// --------------------------------------------------------------------------------------
+// ---- gate 5 ------------------------------------------------------------------------------------
 static void refill_gaps(const AttnInputs *from, AttnInputs *to) {
   const HostTensor *a[] = {&from->q, &from->k, &from->v};
   HostTensor *b[] = {&to->q, &to->k, &to->v};
@@ -219,9 +215,8 @@ static Status gate_unseen(GateRun *g, const AttnInputs *in, const Outputs *first
   return st;
 }
 
-// ---- gates 2, 4 and 5 together
-// --------------------------------------------------------------------- What the host's oracle may
-// take: about ten seconds of two cores.
+// ---- gates 2, 4 and 5 together -----------------------------------------------------------------
+// What the host's oracle may take: about ten seconds of two cores.
 #define ORACLE_FLOPS 0x1p34
 
 static int64_t sample_step(const Problem *p) {

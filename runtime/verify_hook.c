@@ -29,8 +29,7 @@ void hook_rule_free(HookRule *h) {
   free(h);
 }
 
-// ---- the hook's own tensors
-// ------------------------------------------------------------------------
+// ---- the hook's own tensors --------------------------------------------------------------------
 static bool is_own(const char *name) {
   const char *const own[] = {"q", "k", "v", "scores"};
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
@@ -91,8 +90,7 @@ void extras_free(Extras *x, Device *dev) {
   x->n = 0;
 }
 
-// ---- the rule
-// ------------------------------------------------------------------------------------
+// ---- the rule ----------------------------------------------------------------------------------
 static float *row_of(const HookRule *h, int which, int64_t b, int64_t head, int64_t row) {
   return h->scores[which] + ((b * h->heads + head) * h->seqlen_q + row) * h->seqlen_k;
 }
@@ -180,8 +178,7 @@ Status hook_rule_prepare(HookRule *h, const Problem *p, const AttnInputs *in,
   return apply_rule(h, p, (uint64_t)bytes, d);
 }
 
-// ---- problems with a hook's values
-// -----------------------------------------------------------------
+// ---- problems with a hook's values -------------------------------------------------------------
 Status problem_open_hooked(Session *s, Arena *a, const char *spec, const char *hook_path,
                            Problem **out, Diag *d) {
   if (!hook_path) return problem_open(s, a, spec, out, d);

@@ -41,8 +41,7 @@ void outputs_damage(Outputs *out, const char *what, const char *name, uint64_t a
   snprintf(out->note, sizeof out->note, "%s %s at byte %llu", what, name, (unsigned long long)at);
 }
 
-// ---- what a run must have written
-// ------------------------------------------------------------------
+// ---- what a run must have written --------------------------------------------------------------
 static void check_element(const HostTensor *t, const char *name, int64_t i, int64_t j, int64_t k,
                           int64_t e, char *covered, Outputs *out) {
   int64_t at = tensor_at(&t->t, i, j, k, e), bytes = dtype_bytes(t->t.dtype);

@@ -7,9 +7,8 @@
 
 #include "verify_hook.h"
 
-// ---- guarded buffers
-// ----------------------------------------------------------------------------- On the device and
-// in `image`: GUARD_BYTES of poison, the span, GUARD_BYTES of poison.
+// ---- guarded buffers ---------------------------------------------------------------------------
+// On the device and in `image`: GUARD_BYTES of poison, the span, GUARD_BYTES of poison.
 typedef struct Buffer {
   const char *name;
   DevPtr base;
@@ -76,8 +75,7 @@ static void check_workspace(const Operator *op, const Buffer *work, Outputs *out
   }
 }
 
-// ---- a run on a device
-// ---------------------------------------------------------------------------
+// ---- a run on a device -------------------------------------------------------------------------
 static bool has_lse(const Operator *op) { return operator_arg(op, "lse") != NULL; }
 
 static Status make_outputs(const Operator *op, Outputs *out, Diag *d) {
@@ -174,8 +172,7 @@ Status runner_of_operator(DeviceRun *run, Runner *out, Diag *d) {
   return ST_OK;
 }
 
-// ---- memory
-// --------------------------------------------------------------------------------------
+// ---- memory ------------------------------------------------------------------------------------
 uint64_t device_run_bytes(const Operator *op) {
   uint64_t sum = guarded(op->workspace_bytes);
   const char *const names[] = {"q", "k", "v", "o", "lse"};
