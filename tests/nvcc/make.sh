@@ -20,3 +20,12 @@ one wmma.cu sm_80 O3 -O3
 one wmma.cu sm_90a O3 -O3
 one hopper.cu sm_90a O3 -O3
 one hopper.cu sm_90a lineinfo -O3 -lineinfo
+for target in sm_80 sm_90a; do
+  for file in idioms.cu pointers.cu; do
+    one $file "$target" O3 -O3
+    one $file "$target" O0 -Xcicc -O0
+    one $file "$target" debug -O0 -G
+  done
+  one tensor.cu "$target" O3 -O3
+  one tensor.cu "$target" O0 -Xcicc -O0
+done
