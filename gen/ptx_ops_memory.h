@@ -128,7 +128,7 @@
   F("bar", "{.cta}.arrive", "a:u32 b:u32", 20, 20, CTRL, "BS", bar)                                \
   F("bar", "{.cta}.red.popc.u32", "d:u32 a:u32 b:u32? c:pred!", 20, 20, CTRL, "BS", bar)           \
   F("bar", "{.cta}.red(.and|.or).pred", "d:pred a:u32 b:u32? c:pred!", 20, 20, CTRL, "BS", bar)    \
-  F("bar", ".warp.sync", "a:b32", 60, 30, CTRL, "BS", barwarp)                                     \
+  F("bar", ".warp.sync", "m:b32", 60, 30, CTRL, "BS", barwarp)                                     \
   F("barrier", "{.cta}.sync{.aligned}", "a:u32 b:u32?", 60, 30, CTRL, "BS", bar)                   \
   F("barrier", "{.cta}.arrive{.aligned}", "a:u32 b:u32", 60, 30, CTRL, "BS", bar)                  \
   F("barrier", "{.cta}.red.popc{.aligned}.u32", "d:u32 a:u32 b:u32? c:pred!", 60, 30, CTRL,        \

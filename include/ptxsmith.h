@@ -52,6 +52,7 @@ typedef struct psm_variant psm_variant;
 typedef struct psm_device psm_device;
 typedef struct psm_problem psm_problem;
 typedef struct psm_operator psm_operator;
+typedef struct psm_kernel psm_kernel;
 
 /* The library's version: PSM_VERSION of the header it was built with. */
 PSM_API const char *psm_version(void);
@@ -205,6 +206,34 @@ PSM_API psm_status psm_bind(psm_operator *op, const char *name, const psm_tensor
 /* Queues the launches on the device's stream.  Neither allocates nor waits, so it may be captured
  * in a CUDA graph.  Unbound arguments: PSM_INPUT, nothing queued. */
 PSM_API psm_status psm_launch(psm_operator *op);
+
+/* ---- kernels: any PTX, launched with a list of arguments ---------------------------------------- */
+
+/* Parses, checks and loads a PTX text; `name` stands in the messages.  `entry` NULL: its only kernel. */
+PSM_API psm_status psm_kernel_load(psm_device *dev, const char *name, const char *ptx, size_t bytes,
+                                   const char *entry, psm_kernel **out);
+PSM_API void psm_kernel_free(psm_kernel *k);
+PSM_API const char *psm_kernel_name(const psm_kernel *k);
+PSM_API int psm_kernel_params(const psm_kernel *k);
+PSM_API uint64_t psm_kernel_param_bytes(const psm_kernel *k, int index); /* 0 past the last one */
+
+/* An argument: the bytes of the value, or of a device pointer (a uint64_t). */
+typedef struct psm_kernel_arg {
+  const void *data;
+  size_t bytes;
+} psm_kernel_arg;
+
+/* Blocks, threads of a block, blocks of a cluster (a size of 0 is 1); dynamic shared memory. */
+typedef struct psm_shape {
+  uint32_t grid[3], block[3], cluster[3];
+  uint32_t shared_bytes;
+} psm_shape;
+
+/* Queues one launch.  Number and sizes of the arguments are held against the kernel's parameters.  On
+ * the interpreter it has run when this returns: an access out of bounds, a deadlock and the like are
+ * PSM_FAILED with the place in psm_error. */
+PSM_API psm_status psm_kernel_launch(psm_kernel *k, const psm_shape *shape,
+                                     const psm_kernel_arg *args, int nargs);
 
 #ifdef __cplusplus
 }

@@ -302,6 +302,44 @@ static int teardown(void **state) {
   return 0;
 }
 
+// ---- kernels of other PTX ------------------------------------------------------------------------
+static const char fill_ptx[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
+                               ".visible .entry fill(.param .u64 p, .param .u32 v)\n{\n"
+                               ".reg .b32 %r<3>; .reg .b64 %rd<4>;\nld.param.u64 %rd0, [p];\n"
+                               "ld.param.u32 %r0, [v];\nmov.u32 %r1, %tid.x;\n"
+                               "bar.warp.sync -1;\nadd.u32 %r2, %r0, %r1;\n"
+                               "mul.wide.u32 %rd1, %r1, 4;\nadd.u64 %rd2, %rd0, %rd1;\n"
+                               "st.global.u32 [%rd2], %r2;\nret;\n}\n";
+
+static void any_kernel_runs(void **state) {
+  Fixture *f = *state;
+  psm_kernel *k;
+  uint64_t p;
+  uint32_t v = 100, got[32];
+  good(f, psm_kernel_load(f->dev, "fill.ptx", fill_ptx, sizeof fill_ptx - 1, NULL, &k));
+  assert_string_equal(psm_kernel_name(k), "fill");
+  assert_int_equal(psm_kernel_params(k), 2);
+  assert_int_equal(psm_kernel_param_bytes(k, 1), 4);
+  assert_int_equal(psm_kernel_param_bytes(k, 2), 0);
+  good(f, psm_alloc(f->dev, sizeof got, &p));
+  psm_kernel_arg args[] = {{&p, 8}, {&v, 4}};
+  psm_shape shape = {.block = {32}};
+  good(f, psm_kernel_launch(k, &shape, args, 2));
+  good(f, psm_read(f->dev, got, p, sizeof got));
+  for (uint32_t i = 0; i < 32; i++) assert_int_equal(got[i], 100 + i);
+  assert_error(f, psm_kernel_launch(k, &shape, args, 1), PSM_INPUT, "2 parameters, 1 arguments");
+  args[1].bytes = 8;
+  assert_error(f, psm_kernel_launch(k, &shape, args, 2), PSM_INPUT, "argument 1 is 8 bytes");
+  args[1].bytes = 4;
+  shape.block[0] = 64;
+  assert_error(f, psm_kernel_launch(k, &shape, args, 2), PSM_FAILED, "out of bounds");
+  psm_kernel_free(k);
+  assert_error(f, psm_kernel_load(f->dev, "fill.ptx", fill_ptx, sizeof fill_ptx - 1, "fil", &k),
+               PSM_INPUT, "no kernel \"fil\"");
+  assert_null(k);
+  psm_free(f->dev, p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(templates_are_listed, setup, teardown),
@@ -316,6 +354,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(problems_are_checked, setup, teardown),
       cmocka_unit_test_setup_teardown(absent_devices_are_named, setup, teardown),
       cmocka_unit_test_setup_teardown(a_missing_folder_is_told, setup, teardown),
+      cmocka_unit_test_setup_teardown(any_kernel_runs, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
