@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "sim_bulk.h"
+#include "sim_race.h"
 #include "sim_run.h"
 
 // ---- the state of a CTA ---------------------------------------------------------------------------
@@ -128,9 +129,28 @@ const Op *sim_async_trap(Warp *w, const Op *op, uint32_t lane, Cta *owner, Acces
   return NULL;
 }
 
+static void race_begins(Warp *w, uint32_t lane, const AsyncAccess *a) {
+  AsyncTouch t = {a->owner, a->at, a->bytes, a->kind};
+  if (a->proxy == PROXY_ASYNC)
+    sim_race_async_begin(w, a->op, lane, a->event, &t);
+  else
+    sim_race_copy(w, a->op, lane, &t, false);
+}
+
+static void race_ends(const AsyncAccess *a) {
+  AsyncTouch t = {a->owner, a->at, a->bytes, a->kind};
+  int warp = (int)(a->thread / 32);
+  if (a->proxy == PROXY_ASYNC)
+    sim_race_async_end(a->cta, warp, 1u << a->thread % 32, a->event);
+  else
+    sim_race_copy(&a->cta->warps[warp], a->op, a->thread % 32, &t, true);
+}
+
 const Op *sim_async_begin(Warp *w, uint32_t lane, const AsyncAccess *a) {
-  if (!a->owner)
+  if (!a->owner) {
+    race_begins(w, lane, a);
     return NULL;
+  }
   const Op *stop = sim_async_trap(w, a->op, lane, a->owner, a->kind, a->at, a->bytes);
   if (stop)
     return stop;
@@ -148,6 +168,7 @@ const Op *sim_async_begin(Warp *w, uint32_t lane, const AsyncAccess *a) {
   Async *s = a->owner->async;
   if (a->proxy == PROXY_ASYNC) // cp.async is found in its queue
     *arena_push(s->arena, s->held, s->nheld, s->cap_held) = *a;
+  race_begins(w, lane, a);
   return NULL;
 }
 
@@ -162,6 +183,7 @@ static void forget(Async *s, const AsyncAccess *a) {
 }
 
 void sim_async_end(const AsyncAccess *a) {
+  race_ends(a);
   if (!a->owner)
     return;
   uint8_t *shadow = a->owner->shared.shadow + a->at;

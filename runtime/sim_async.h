@@ -25,6 +25,7 @@ typedef struct AsyncAccess {
   Cta *owner;       // whose shared memory; NULL: global memory
   uint64_t at;      // offset in shared memory, or global address
   uint64_t bytes;
+  uint32_t event;   // PROXY_ASYNC: of the race detector, 0 when it is off
 } AsyncAccess;
 
 // Every asynchronous access begins and ends here, once for each range.  begin: NULL, or a trap

@@ -8,6 +8,7 @@
 #include "ptx_forms.h"
 #include "sim_bulk.h"
 #include "sim_count.h"
+#include "sim_race.h"
 #include "sim_run.h"
 
 // ---- boxes ------------------------------------------------------------------------------------------
@@ -88,7 +89,7 @@ static bool piece(int swizzle, uint64_t at, uint64_t bytes, uint64_t i, AsyncAcc
 
 static AsyncAccess access_of(Cta *c, const Bulk *b, Cta *owner, AccessKind kind) {
   return (AsyncAccess){.cta = c, .thread = b->thread, .op = b->op, .proxy = PROXY_ASYNC,
-                       .kind = kind, .owner = owner};
+                       .kind = kind, .owner = owner, .event = b->event};
 }
 
 static const Op *begin(Cta *c, const Bulk *b, Cta *owner, AccessKind kind, uint64_t at) {
@@ -189,6 +190,7 @@ static void complete_load(Cta *c, Bulk *b) {
       return;
     }
     end(c, b, to, ACCESS_WRITE, b->shared);
+    sim_race_async_signal(to, to->index, b->mbar, b->event);
     if (!sim_mbar_complete_tx(w, b->op, b->thread % 32, to, b->mbar, b->box.bytes))
       return;
   }
@@ -419,7 +421,7 @@ static const Op *op_bulk(Warp *w, const Op *op) {
   const AsyncArgs *g = op->more->async;
   SIM_LANES(i, w->active) {
     Bulk b = {.op = op, .thread = (uint32_t)w->index * 32 + i, .kind = g->kind, .atom = g->atom,
-              .type = g->type};
+              .type = g->type, .event = sim_race_async_event(w, op, i)};
     const Op *stop = g->rank ? sim_tensor_box(w, op, i, g->kind >= BULK_STORE, &b.box)
                              : flat_box(w, op, i, &b.box);
     if (stop)

@@ -45,6 +45,7 @@ struct Bulk {
   uint8_t atom, type;  // of a reduction
   uint16_t multicast;  // ranks that receive it; 0: `to`
   uint64_t group, seq;
+  uint32_t event;      // of the race detector, 0 when it is off
   Box box;             // not of BULK_PUSH but for its bytes
   uint64_t shared;     // destination or source, offset
   uint64_t from;       // BULK_PUSH: source

@@ -7,6 +7,7 @@
 // The 64 bits are opaque to programs: the state lives beside shared memory, whose shadow says that
 // an mbarrier is there.  A state that arrive returns is phase << 24 | pending before it.
 #include "sim_async.h"
+#include "sim_race.h"
 
 enum { STATE_PHASE_SHIFT = 24 };
 #define STATE_PENDING ((UINT64_C(1) << STATE_PHASE_SHIFT) - 1)
@@ -32,6 +33,7 @@ static Mbarrier *find_at(Warp *w, const Op *op, uint32_t lane, uint64_t address,
   if (!b)
     *stop = sim_trap_at(w, op, lane, "no mbarrier at offset %llu of shared memory: it was not "
                         "initialised", (Big)at);
+  sim_race_lane(w, op, lane, &(AsyncTouch){*owner, at, 8, ACCESS_READ});
   return b;
 }
 
@@ -47,6 +49,7 @@ static void changed(Cta *owner, Mbarrier *b) {
   owner->events++;
   if (b->pending || b->tx)
     return;
+  sim_order_phase(owner, owner->index, b->at);
   b->phase++;
   b->pending = b->expected;
   b->expected_bytes = b->copied_bytes = 0;
@@ -95,6 +98,7 @@ bool sim_mbar_arrive_async(Warp *w, const Op *op, uint32_t lane, Cta *owner, uin
   b->due--;
   if (take_arrivals(w, op, lane, b, 1))
     return false;
+  sim_order_signal(w, 1u << lane, owner->index, b->at);
   changed(owner, b);
   return true;
 }
@@ -142,6 +146,7 @@ static const Op *init_one(Warp *w, const Op *op, uint32_t lane, uint64_t address
   *arena_push(s->arena, s->bars, s->nbars, s->cap_bars) =
       (Mbarrier){.at = at, .expected = count, .pending = count, .init = op};
   memset(c->shared.shadow + at, SHADOW_MBARRIER, 8);
+  sim_race_lane(w, op, lane, &(AsyncTouch){c, at, 8, ACCESS_WRITE});
   return NULL;
 }
 
@@ -232,6 +237,7 @@ static const Op *signal_one(Warp *w, const Op *op, uint32_t lane, uint64_t addre
   if (op->type & ARRIVE) {
     if ((stop = take_arrivals(w, op, lane, b, value)))
       return stop;
+    sim_order_signal(w, 1u << lane, owner->index, b->at);
     if (op->type & DROP)
       b->expected -= value;
     if ((op->type & NO_COMPLETE) && !b->pending && !b->tx)
@@ -308,8 +314,18 @@ static const Op *begin_wait(Warp *w, const Op *op, const Mbarrier *b, uint64_t p
   return sim_leave(w, EV_BLOCK, op);
 }
 
+// The lanes whose phase is complete see what was done before it.
+static void order_waits(Warp *w, const uint64_t at[32], uint32_t done) {
+  if (!done)
+    return;
+  uint32_t first = (uint32_t)sim_first(done), same = 0;
+  SIM_LANES(i, done) same |= (uint32_t)(at[i] == at[first]) << i;
+  sim_order_wait(w, same, w->cta->index, at[first]);
+  SIM_LANES(i, done & ~same) sim_order_wait(w, 1u << i, w->cta->index, at[i]);
+}
+
 static const Op *op_wait(Warp *w, const Op *op) {
-  uint64_t a[32];
+  uint64_t a[32], at[32] = {0};
   uint32_t bits = 0;
   sim_addresses(w, op, a);
   Group *g = &w->groups[w->cur];
@@ -326,6 +342,7 @@ static const Op *op_wait(Warp *w, const Op *op) {
     if (i == first)
       lead = b, lead_phase = phase;
     bits |= (uint32_t)done << i;
+    at[i] = b->at;
   }
   if (g->waiting && g->mbar == lead->at && lead->phase > g->phase + 1)
     return sim_trap_at(w, op, first, "phases %llu and %llu of the mbarrier at offset %llu were both "
@@ -334,6 +351,7 @@ static const Op *op_wait(Warp *w, const Op *op) {
   if (!bits && !g->expired)
     return begin_wait(w, op, lead, lead_phase);
   g->waiting = g->expired = false;
+  order_waits(w, at, bits);
   sim_merge(w->regs + op->d, (const uint8_t *)&bits, 1, w->active);
   return op + 1;
 }

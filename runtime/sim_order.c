@@ -231,27 +231,6 @@ void sim_order_reset(Cta *c, int id) {
   memset(c->race->come[id], 0, sizeof c->race->come[id]);
 }
 
-// .relaxed arrivals hand nothing on.
-void sim_order_cluster_arrive(Warp *w, const Op *op) {
-  if (w->cta->race && !ptx_inst_has(op->in, "relaxed"))
-    release(w, w->active, &w->cta->cluster->ctas[0]->race->meeting[0]);
-}
-
-void sim_order_cluster_phase(Cluster *k) {
-  Cta *c = k->ctas[0];
-  if (!c->race)
-    return;
-  View done = c->race->meeting[0];
-  c->race->meeting[0] = c->race->meeting[1];
-  c->race->meeting[1] = done;
-  view_reset(&c->race->meeting[0], c->index, c->nwarps, c->race->race->base);
-}
-
-void sim_order_cluster_wait(Warp *w) {
-  if (w->cta->race)
-    acquire(w, w->active, &w->cta->cluster->ctas[0]->race->meeting[1]);
-}
-
 void sim_order_lanes(Warp *w, uint32_t lanes) {
   if (!w->cta->race)
     return;
@@ -463,6 +442,34 @@ void sim_order_strong(Warp *w, const Op *op, const uint64_t a[32], AccessKind ki
   RaceWarp *rw = warp_of(w);
   rw->epoch = w->cta->race->race->now;
   race_refresh(rw);
+}
+
+// ---- barrier.cluster ------------------------------------------------------------------------------
+// A .relaxed arrival hands on what lies before a fence.
+void sim_order_cluster_arrive(Warp *w, const Op *op) {
+  if (!w->cta->race)
+    return;
+  View *to = &w->cta->cluster->ctas[0]->race->meeting[0];
+  if (!ptx_inst_has(op->in, "relaxed"))
+    release(w, w->active, to);
+  else
+    SIM_LANES(i, w->active) pass(w, i, &to->c[V_NOW], V_FENCED_WIDE, 0);
+  warp_of(w)->epoch = w->cta->race->race->now;
+}
+
+void sim_order_cluster_phase(Cluster *k) {
+  Cta *c = k->ctas[0];
+  if (!c->race)
+    return;
+  View done = c->race->meeting[0];
+  c->race->meeting[0] = c->race->meeting[1];
+  c->race->meeting[1] = done;
+  view_reset(&c->race->meeting[0], c->index, c->nwarps, c->race->race->base);
+}
+
+void sim_order_cluster_wait(Warp *w) {
+  if (w->cta->race)
+    acquire(w, w->active, &w->cta->cluster->ctas[0]->race->meeting[1]);
 }
 
 // ---- mbarriers ------------------------------------------------------------------------------------

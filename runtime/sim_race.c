@@ -201,6 +201,15 @@ static bool same_value(const Touch *t, uint32_t x, uint32_t y) {
   return true;
 }
 
+// A store of all lanes to one place, with one value.
+static bool one_value(const Touch *t) {
+  uint32_t first = (uint32_t)sim_first(t->w->active);
+  SIM_LANES(i, t->w->active)
+    if (!same_value(t, first, i))
+      return false;
+  return t->kind == ACCESS_WRITE && !(t->strength & ORDER_STRONG);
+}
+
 // Two strong accesses whose scopes hold both threads don't race.
 static bool both_strong(const Touch *t, const Event *e) {
   uint8_t other = race_strength(t->race, e->op);
@@ -247,6 +256,8 @@ static void judge(const Touch *t, int32_t prior, uint32_t lanes, uint64_t cell, 
   if (both_strong(t, e))
     return;
   SIM_LANES(m, lanes) {
+    if (wrote && t->kind == ACCESS_READ && e->who == me && (by >> m & 1))
+      continue; // it wrote that value itself
     uint32_t others = e->who == me ? by & ~(1u << m) : by;
     if (!others)
       continue;
@@ -389,7 +400,7 @@ void sim_race_access(Warp *w, const Op *op, const uint64_t a[32], AccessKind kin
   uint32_t first = (uint32_t)sim_first(w->active);
   Touch t = {.w = w, .op = op, .race = r, .rw = &w->cta->race->warp[w->index], .kind = kind,
              .strength = race_strength(r, op), .a = a};
-  bool together = s->strided && s->stride == 0 && kind == ACCESS_READ;
+  bool together = s->strided && s->stride == 0 && (kind == ACCESS_READ || one_value(&t));
   t.event = race_event(w, op, together && (w->active & (w->active - 1)) ? w->active : 0);
   if (!t.event)
     return;

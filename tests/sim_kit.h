@@ -12,6 +12,11 @@
 
 #include "device.h"
 
+// A test whose kernels race on purpose says false before it includes this.
+#ifndef KIT_SANITIZE
+#define KIT_SANITIZE true
+#endif
+
 typedef struct Kit {
   Device *dev;
   Diag *diag;
@@ -24,7 +29,7 @@ static inline int kit_open(void **state, const char *device) {
   k->arena = arena_new();
   if (device_open(device, &k->dev, k->diag) != ST_OK)
     fail_msg("%s", diag_text(k->diag));
-  device_sim_opts(k->dev, &(SimOpts){.threads = 1});
+  device_sim_opts(k->dev, &(SimOpts){.threads = 1, .sanitize = KIT_SANITIZE});
   *state = k;
   return 0;
 }

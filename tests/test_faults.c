@@ -53,6 +53,16 @@ static const Fault faults[] = {
     {"alignment", "align_shared", 1, 64, "misaligned: writes 16 bytes"},
     {"never written", "unwritten_shared", 1, 64, "uninitialised read: byte 128 of shared memory"},
     {"never written", "unwritten_register", 1, 32, "register %r5 is read before it is written"},
+    {"proxy fence", "proxy_store", 1, 64, "missing fence.proxy.async: reads|shared memory"},
+    {"proxy fence", "load_over_write", 1, 64, "missing fence.proxy.async: writes|shared memory"},
+    {"proxy fence, late", "proxy_store_late", 1, 64, "warning: late fence.proxy.async: reads"},
+    {"asynchronous race", "proxy_store_barrier", 1, 64, "|"},
+    {"asynchronous race", "store_reuse", 1, 64, "|in flight"},
+    {"unwaited copy", "load_unwaited", 1, 64, "in flight|shared memory"},
+    {"unwaited copy", "load_one_waits", 1, 64, "|of shared memory"},
+    {"unwaited copy", "copy_wait", 1, 64, "in flight|shared memory"},
+    {"unwaited copy", "copy_barrier", 1, 64, "|shared memory"},
+    {"mbarrier not published", "mbar_init", 1, 64, "|shared memory"},
 };
 enum { FAULTS = sizeof faults / sizeof *faults, WORDS = 1024, SCHEDULES = 6 };
 

@@ -13,7 +13,7 @@ static void test_stages(void **state) {
   for (int mode = 0; mode < 3; mode++)
     for (uint64_t seed = 0; seed < 6; seed++) {
       device_sim_opts(k->dev,
-                      &(SimOpts){.threads = 1, .seed = seed, .completion = completions[mode]});
+                      &(SimOpts){.threads = 1, .sanitize = true, .seed = seed, .completion = completions[mode]});
       kit_run(k, kernel, 1, 128, args, sizeof args);
       kit_read(k, args[1], got, 128);
       for (uint32_t i = 0; i < 128; i++) {
@@ -34,7 +34,7 @@ static void test_sizes(void **state) {
   DevPtr args[2] = {kit_words(k, "in", (uint32_t *)in, sizeof in / 4),
                     kit_words(k, "out", NULL, sizeof got / 4)};
   for (int mode = 0; mode < 3; mode++) {
-    device_sim_opts(k->dev, &(SimOpts){.threads = 1, .completion = completions[mode]});
+    device_sim_opts(k->dev, &(SimOpts){.threads = 1, .sanitize = true, .completion = completions[mode]});
     kit_run(k, kernel, 1, 32, args, sizeof args);
     kit_read(k, args[1], (uint32_t *)got, sizeof got / 4);
     for (uint32_t i = 0; i < sizeof got; i++)

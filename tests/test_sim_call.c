@@ -1,4 +1,5 @@
 // Calls by the .param ABI, recursion, branch tables, generic addresses, moves that pack.
+#define KIT_SANITIZE false
 #include "sim_kit.h"
 
 static void test_calls(void **state) {

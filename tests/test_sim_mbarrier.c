@@ -1,4 +1,5 @@
 // mbarriers and bulk copies: values on PTXSMITH_DEVICE (else sim), misuse on sim.
+#define KIT_SANITIZE false
 #include "sim_kit.h"
 
 static const SimOpts modes[] = {

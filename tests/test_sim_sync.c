@@ -7,7 +7,7 @@ static void test_pipeline(void **state) {
   DevPtr out = kit_words(k, "out", NULL, 64);
   uint32_t got[64];
   for (uint64_t seed = 0; seed < 8; seed++) {
-    device_sim_opts(k->dev, &(SimOpts){.threads = 1, .seed = seed});
+    device_sim_opts(k->dev, &(SimOpts){.threads = 1, .sanitize = true, .seed = seed});
     kit_run(k, kernel, 1, 128, &out, 8);
     kit_read(k, out, got, 64);
     for (uint32_t i = 0; i < 64; i++) assert_int_equal(got[i], 1000 + 2 * (63 - i));

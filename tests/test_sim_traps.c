@@ -1,4 +1,5 @@
 // Every trap of the interpreter, with its exact words, and a device that goes on afterwards.
+#define KIT_SANITIZE false
 #include "sim_kit.h"
 
 typedef struct Case {
