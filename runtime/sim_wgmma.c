@@ -5,6 +5,7 @@
 
 #include "sim_count.h"
 #include "sim_matrix_ops.h"
+#include "sim_race.h"
 #include "sim_wgmma.h"
 
 // ---- the state of a CTA ---------------------------------------------------------------------------
@@ -113,6 +114,9 @@ static const Op *op_wait(Warp *w, const Op *op) {
   for (uint64_t i = g->first; i < end; i++)
     if (!issue_at(g, i)->done && (stop = sim_wgmma_multiply(w, issue_at(g, i))))
       return stop;
+  for (uint64_t i = g->waited[q]; i < end; i++)
+    if (issue_at(g, i)->event)
+      sim_race_async_end(w->cta, w->index, SIM_FULL, issue_at(g, i)->event);
   g->waited[q] = end;
   retire(w);
   return op + 1;
@@ -276,6 +280,26 @@ static const Op *read_operands(Warp *w, const Op *op, WgmmaIssue *out) {
   return stop;
 }
 
+static int by_address(const void *a, const void *b) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return (x > y) - (x < y);
+}
+
+// Sanitized runs: the operand is read by the asynchronous proxy from now on.
+static void note_reads(Warp *w, const Op *op, uint32_t event, uint64_t bits, bool mn_major,
+                       int rows) {
+  uint32_t at[WGMMA_MAX_CHUNKS];
+  MatrixDesc d = sim_desc(bits);
+  int n = sim_desc_chunks(&d, mn_major, rows, at);
+  qsort(at, (size_t)n, sizeof *at, by_address);
+  for (int i = 0, k; i < n; i = k) {
+    for (k = i + 1; k < n && at[k] - at[k - 1] <= WGMMA_CHUNK; k++)
+      continue;
+    AsyncTouch t = {w->cta, at[i], at[k - 1] + WGMMA_CHUNK - at[i], ACCESS_READ};
+    sim_race_async_begin(w, op, 0, event, &t);
+  }
+}
+
 static const Op *new_issue(Warp *w, const Op *op, WgmmaIssue *issue) {
   WarpGroup *g = group_of(w);
   const WgmmaShape *s = op->more->wgmma;
@@ -286,6 +310,11 @@ static const Op *new_issue(Warp *w, const Op *op, WgmmaIssue *issue) {
     stop = measure(w, op, issue->b, s->mn_b, s->n, 'B', &issue->low_b, &issue->high_b);
   if (stop)
     return stop;
+  issue->event = sim_race_async_event(w, op, 0);
+  if (issue->event && !s->a_regs)
+    note_reads(w, op, issue->event, issue->a, s->mn_a, 64);
+  if (issue->event)
+    note_reads(w, op, issue->event, issue->b, s->mn_b, s->n);
   if (g->n == g->cap) {
     g->cap = g->cap ? 2 * g->cap : 16;
     g->issues = realloc(g->issues, (size_t)g->cap * sizeof *g->issues);

@@ -49,6 +49,7 @@ typedef struct WgmmaIssue {
   uint32_t low_a, high_a, low_b, high_b; // bounds of their bytes
   uint8_t warps;                 // bit: this warp has issued it
   bool scale_d, done;
+  uint32_t event;                // sanitized runs: of its reads of shared memory
   uint8_t *regs[WGMMA_WARPS];    // frames of registers
   uint64_t group[WGMMA_WARPS];   // groups that this warp had committed before
 } WgmmaIssue;

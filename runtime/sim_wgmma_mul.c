@@ -1,4 +1,5 @@
 // sim_wgmma_mul.c: the products of one wgmma: A of four warps, each tile of B converted once.
+#include "sim_async.h"
 #include "sim_count.h"
 #include "sim_matrix_ops.h"
 #include "sim_wgmma.h"
@@ -13,7 +14,12 @@ typedef struct Operand {
 
 #define WRITTEN UINT64_C(0x0101010101010101) // SHADOW_WRITTEN in every byte
 
-static const Op *trap_unwritten(Warp *w, const WgmmaIssue *issue, const Operand *o, char name) {
+static const Op *trap_shadow(Warp *w, const WgmmaIssue *issue, const Operand *o, char name) {
+  const Op *stop = NULL;
+  for (int i = 0; i < o->chunks && w->cta->async && !stop; i++)
+    stop = sim_async_trap(w, issue->op, 0, w->cta, ACCESS_READ, o->at[i], WGMMA_CHUNK);
+  if (stop)
+    return stop;
   for (int i = 0; i < o->chunks; i++)
     for (uint32_t at = o->at[i]; at < o->at[i] + WGMMA_CHUNK; at++)
       if (!(w->cta->shared.shadow[at] & SHADOW_WRITTEN))
@@ -30,12 +36,14 @@ static const Op *open_operand(Warp *w, const WgmmaIssue *issue, Operand *o, uint
   o->rows = rows;
   o->mn_major = mn_major;
   o->chunks = sim_desc_chunks(&d, mn_major, rows, o->at);
-  uint64_t all = ~UINT64_C(0), v[2];
+  uint64_t all = ~UINT64_C(0), any = 0, v[2];
   for (int i = 0; i < o->chunks; i++) {
     memcpy(v, m->shadow + o->at[i], sizeof v);
     all &= v[0] & v[1];
+    any |= v[0] | v[1];
   }
-  return (all & WRITTEN) == WRITTEN ? NULL : trap_unwritten(w, issue, o, name);
+  bool good = (all & WRITTEN) == WRITTEN && !(any & (SHADOW_FILLING | SHADOW_MBARRIER) * WRITTEN);
+  return good ? NULL : trap_shadow(w, issue, o, name);
 }
 
 // Words of rows first .. first + n - 1, n = 16 (A) or 8 (B): sim_matrix.h.

@@ -425,12 +425,54 @@ static void test_memory(void **state) {
     expect(*state, &cases[i]);
 }
 
+// Sanitized: what threads wrote needs their fence.proxy.async before the barrier.
+static void test_proxy(void **state) {
+  static const Case cases[] = {
+      {NULL, START FENCE MMA COMMIT WAIT(0) "bar.sync 0; st.shared.b32 [%r2], 7;", 128},
+      {"fence.proxy.async: reads byte 0 of shared memory, which another thread wrote: wgmma", START "st.shared.b32 [%r2], 7; bar.sync 0;" FENCE MMA COMMIT WAIT(0), 128},
+  };
+  Kit *k = *state;
+  device_sim_opts(k->dev, &(SimOpts){.threads = 1, .sanitize = true});
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    expect(k, &cases[i]);
+  Kernel *late = kit_body(k, 0, START "st.shared.b32 [%r2], 7; bar.sync 0; fence.proxy.async;" FENCE
+                                MMA COMMIT WAIT(0));
+  assert_int_equal(kit_try(k, late, 1, 128, NULL, 0), ST_OK); // a warning
+  assert_non_null(strstr(diag_text(k->diag), "late fence.proxy.async: reads byte 0 of shared memory"));
+  diag_reset(k->diag);
+  kernel_free(late);
+  product(k, &(Config){.a = F16, .b = F16, .n = 128, .swz_a = 3, .mn_b = true, .swz_b = 3});
+  product(k, &(Config){.a = E4M3, .b = E4M3, .n = 40, .a_regs = true, .swz_b = 2});
+  device_sim_opts(k->dev, &(SimOpts){.threads = 1});
+}
+
+// A bulk copy must not write what a wgmma in flight reads.
+static void test_bulk(void **state) {
+  static const char body[] = START
+      ".shared .align 8 .b64 bar; setp.eq.u32 %p1, %r0, 0; mov.u32 %r8, bar;"
+      "@%p1 mbarrier.init.shared.b64 [%r8], 1; fence.mbarrier_init.release.cluster; bar.sync 0;" FENCE
+      "\n" MMA "\n" COMMIT "@!%p1 bra L; mbarrier.arrive.expect_tx.shared.b64 _, [%r8], 64;"
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd0], 64, [%r8];"
+      "L: " WAIT(0);
+  Kit *k = *state;
+  Kernel *kernel = kit_body(k, 1, body);
+  DevPtr in = kit_fill(k, "in", 0, 16);
+  assert_int_equal(kit_try(k, kernel, 1, 128, &in, 8), ST_FAILED);
+  if (!strstr(k->diag->first->what, "writes shared memory in flight: the wgmma of line 9 reads it until "
+                                    "wgmma.wait_group: cp.async.bulk"))
+    fail_msg("%s", diag_text(k->diag));
+  diag_reset(k->diag);
+  kernel_free(kernel);
+  device_free(k->dev, in);
+}
+
 int main(void) {
   const struct CMUnitTest anywhere[] = {cmocka_unit_test(test_every_n),
                                         cmocka_unit_test(test_layouts),
                                         cmocka_unit_test(test_variants)};
   const struct CMUnitTest on_sim[] = {cmocka_unit_test(test_registers), cmocka_unit_test(test_groups),
-                                      cmocka_unit_test(test_memory)};
+                                      cmocka_unit_test(test_memory), cmocka_unit_test(test_proxy),
+                                      cmocka_unit_test(test_bulk)};
   int failed = cmocka_run_group_tests(anywhere, kit_setup_anywhere, kit_teardown);
   return failed + cmocka_run_group_tests(on_sim, kit_setup, kit_teardown);
 }
