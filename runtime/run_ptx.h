@@ -22,7 +22,8 @@ typedef struct RunType {
   Dtype dtype; // DT_COUNT: an integer
 } RunType;
 
-typedef enum RunRole { RUN_VALUE, RUN_IN, RUN_INOUT, RUN_OUT } RunRole;
+// RUN_TMAP: a tensor map over one of the arrays, 128 bytes by value.
+typedef enum RunRole { RUN_VALUE, RUN_TMAP, RUN_IN, RUN_INOUT, RUN_OUT } RunRole;
 
 typedef struct RunArg {
   RunRole role;
@@ -33,10 +34,13 @@ typedef struct RunArg {
   uint8_t *data;        // arena: the value, or an array's elements before and after the launch
   uint64_t bytes;
   DevPtr ptr;           // of an array, while it runs
+  int array;            // TMAP: index of the argument it describes
+  TensorMapDesc map;    // TMAP: all but type, address and what follows from the array
 } RunArg;
 
 // "in:FILE.npy", "inout:FILE.npy", "out:f32[64,32]", "in:f32[64]=iota" (or random, or a number),
-// "i32:7", "f32:0.5", "bytes:00ff".  Arrays are passed as pointers.
+// "i32:7", "f32:0.5", "bytes:00ff", "tmap:0,box=32x8,swizzle=128,fill=nan" (box: dimension 0, the
+// contiguous one, first).  Arrays are passed as pointers.
 Status run_arg_parse(Arena *a, const char *spec, uint64_t seed, RunArg *out, Diag *d);
 
 // The number of arguments and their sizes held against the kernel's parameters.

@@ -333,6 +333,15 @@ static void test_tiles(void **state) {
   expect_bytes(*state, &c, 2, want);
 }
 
+// Copies that are waited for one stage behind.
+static void test_pipeline(void **state) {
+  float x[16 * 128], want[32] = {0};
+  for (int i = 0; i < 16 * 128; i++)
+    want[i % 32] += x[i] = (float)(number(i) % 100);
+  Call c = {"tensor", "pipeline", {1, 1}, {32, 1}, {{x, sizeof x}, {NULL, sizeof want}}, 2, {0}, 0};
+  expect_bytes(*state, &c, 1, want);
+}
+
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, kit_setup, kit_teardown)
   const struct CMUnitTest tests[] = {
@@ -340,6 +349,7 @@ int main(void) {
       T(test_product),   T(test_softmax),   T(test_layer_norm),   T(test_functions),
       T(test_sort_local), T(test_switches), T(test_wide),         T(test_doubles),
       T(test_bits),      T(test_indirect),  T(test_small_floats), T(test_tiles),
+      T(test_pipeline),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
