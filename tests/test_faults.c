@@ -55,6 +55,8 @@ static const Fault faults[] = {
     {"never written", "unwritten_register", 1, 32, "register %r5 is read before it is written"},
     {"proxy fence", "proxy_store", 1, 64, "missing fence.proxy.async: reads|shared memory"},
     {"proxy fence", "load_over_write", 1, 64, "missing fence.proxy.async: writes|shared memory"},
+    {"proxy fence", "proxy_wgmma", 1, 128, "missing fence.proxy.async: reads|shared memory"},
+    {"proxy fence, late", "proxy_wgmma_late", 1, 128, "warning: late fence.proxy.async: reads"},
     {"proxy fence, late", "proxy_store_late", 1, 64, "warning: late fence.proxy.async: reads"},
     {"asynchronous race", "proxy_store_barrier", 1, 64, "|"},
     {"asynchronous race", "store_reuse", 1, 64, "|in flight"},

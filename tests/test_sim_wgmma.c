@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "dtype.h"
+#define KIT_SANITIZE false
 #include "sim_kit.h"
 #include "sim_matrix.h"
 
