@@ -410,7 +410,8 @@ static void test_memory(void **state) {
       {"writes shared memory in flight: the wgmma of line 8 reads it until wgmma.wait_group: "
        "st.shared.b32 [%r2], 7;", START FENCE "\n" MMA "\n" COMMIT "st.shared.b32 [%r2], 7;" WAIT(0),
        128},
-      {NULL, START FENCE MMA COMMIT "ld.shared.b32 %r9, [%r2]; st.shared.b32 [s+2304], %r9;" WAIT(0)
+      {NULL, START FENCE MMA COMMIT "ld.shared.b32 %r9, [%r2]; setp.eq.u32 %p1, %r0, 72;"
+             "@%p1 st.shared.b32 [s+2304], %r9;" WAIT(0)
              "bar.sync 0; st.shared.b32 [%r2], %r9;", 128},
       // The own wait says nothing about the other warps'.
       {"writes shared memory in flight: the wgmma of line 7 reads it", START FENCE MMA COMMIT WAIT(0)
