@@ -149,9 +149,6 @@ typedef struct AsyncTouch {
 // done.  0 when the CTA is not sanitized.
 uint32_t sim_race_async_event(Warp *w, const Op *op, uint32_t lane);
 void sim_race_async_begin(Warp *w, const Op *op, uint32_t lane, uint32_t event, const AsyncTouch *a);
-// Reads of wgmma at `n` places of the CTA's own shared memory, each of `bytes`: looked at, not noted,
-// for its operands are held against writes until it is done.
-void sim_race_wgmma(Warp *w, const Op *op, const uint32_t *at, int n, uint32_t bytes);
 // It is done: those lanes of `c`, which waited for it, know; so will those that see the mbarrier's
 // phase.
 void sim_race_async_end(Cta *c, int warp, uint32_t lanes, uint32_t event);

@@ -98,19 +98,6 @@ void sim_race_async_begin(Warp *w, const Op *op, uint32_t lane, uint32_t event,
     to[i] = (int32_t)(event << RACE_LANE_BITS);
 }
 
-void sim_race_wgmma(Warp *w, const Op *op, const uint32_t *at, int n, uint32_t bytes) {
-  if (!w->cta->race || w->cta->race->race->full)
-    return;
-  uint64_t addresses[32] = {0}, first, cells;
-  Touch t = touch_of(w, op, 0, ACCESS_READ, addresses, 0);
-  for (int i = 0; i < n; i++) {
-    AsyncTouch a = {w->cta, at[i], bytes, ACCESS_READ};
-    if (!find_cells(&t, &a, &first, &cells))
-      return;
-    look(&t, t.span.cells->write, first, cells, 0, true);
-  }
-}
-
 // ---- one lane of the generic proxy ----------------------------------------------------------------
 void sim_race_lane(Warp *w, const Op *op, uint32_t lane, const AsyncTouch *a) {
   if (!w->cta->race || w->cta->race->race->full)

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sim_race.h"
 #include "sim_count.h"
 #include "sim_matrix_ops.h"
 #include "sim_race.h"
@@ -193,7 +192,6 @@ static const Op *measure(Warp *w, const Op *op, uint64_t bits, bool mn_major, in
     return sim_trap_at(w, op, 0, "out of bounds: %c, by its descriptor 0x%llx, is at offsets %u to %u "
                        "of shared memory (%llu bytes)", name, (unsigned long long)bits, *low,
                        *high - 1, (unsigned long long)size);
-  sim_race_wgmma(w, op, at, n, WGMMA_CHUNK); // the other three warps read the same
   return NULL;
 }
 
