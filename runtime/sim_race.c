@@ -157,7 +157,8 @@ bool race_span(Cta *c, uint8_t space, uint64_t address, RaceSpan *out) {
   uint64_t window = address & ~SIM_OFFSET_MASK;
   bool generic = space == PTX_S_GENERIC;
   out->offset = address & SIM_OFFSET_MASK;
-  out->shared = space == PTX_S_SHARED || space == PTX_S_CLUSTER || (generic && window == SIM_WINDOW_SHARED);
+  out->shared = space == PTX_S_SHARED || space == PTX_S_CLUSTER ||
+                (generic && window == SIM_WINDOW_SHARED);
   if (out->shared) {
     out->offset &= (UINT64_C(1) << SIM_RANK_SHIFT) - 1;
     out->cells = race_shared_cells(race_owner(c, address));

@@ -22,10 +22,10 @@ typedef struct Event {
 enum { RACE_LANE_BITS = 5, RACE_MAX_EVENTS = 1 << 26, RACE_READERS = 2 };
 
 // For every 4 bytes of a memory (every byte or 2, once something narrower touched it): who wrote
-// it last, and two of those who read it since.
+// it last, weakly and strongly, and two of those who read it since.
 typedef struct RaceCells {
   int32_t *write, *read[RACE_READERS];
-  int32_t *strong; // strong writes, NULL until there is one: they don't hide what the same thread did before
+  int32_t *strong; // strong writes, NULL until there is one: they hide no weak write
   uint64_t n;
   int shift; // log2 of the bytes of a cell
 } RaceCells;
@@ -76,7 +76,13 @@ typedef struct SyncVar {
   View phase, pending; // of an mbarrier: of the last complete phase, of the current one
 } SyncVar;
 
-typedef enum FindingKind { FIND_RACE, FIND_IN_FLIGHT, FIND_REUSE, FIND_NO_PROXY_FENCE, FIND_LATE_PROXY_FENCE } FindingKind;
+typedef enum FindingKind {
+  FIND_RACE,
+  FIND_IN_FLIGHT,
+  FIND_REUSE,
+  FIND_NO_PROXY_FENCE,
+  FIND_LATE_PROXY_FENCE,
+} FindingKind;
 typedef struct Finding {
   FindingKind kind;
   const Op *op, *other;

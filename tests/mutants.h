@@ -23,8 +23,7 @@ typedef struct MutantCase {
   const char *template_name, *problem;
 } MutantCase;
 
-// Mutants that may change bits without being wrong, or change nothing: docs/sanitizer.md has the proof
-// of each.  `text` stands in the line that was taken away.
+// Mutants that may change bits without being wrong: docs/sanitizer.md has the proof of each.  `text` stands in the line that was taken away.
 typedef struct Equivalent {
   const char *template_name, *text;
 } Equivalent;

@@ -120,8 +120,8 @@ static void test_faulty(void **state) {
     for (uint64_t seed = 0; seed < SCHEDULES; seed++) {
       Status st = launch(k, kernel, f, seed);
       if (st != (is_warning(f) ? ST_OK : ST_FAILED) || !told(k->diag, f))
-        bad++, print_error("%s (%s), schedule %d: status %d\nwanted: %s\ngot:    %s\n", f->file, f->kind,
-                 (int)seed, st, f->expect, diag_text(k->diag));
+        bad++, print_error("%s (%s), schedule %d: status %d\nwanted: %s\ngot:    %s\n", f->file,
+                           f->kind, (int)seed, st, f->expect, diag_text(k->diag));
       diag_reset(k->diag);
     }
     kernel_free(kernel);
