@@ -48,6 +48,11 @@ static void json_measurement(Cmd *c, const Subject *s, const Measurement *m) {
   json_num(&j, "rate", m->rate);
   json_num(&j, "ceiling", m->roof);
   json_bool(&j, "ceiling_modelled", m->ceiling.modelled);
+  if (m->by_bytes && !m->copies && !m->ceiling.modelled) {
+    json_str(&j, "ceiling_read_variant", m->ceiling.read_variant);
+    json_num(&j, "ceiling_read_eager_us", m->ceiling.read_eager_us);
+    json_num(&j, "ceiling_read_graph_us", m->ceiling.read_graph_us);
+  }
   verdict_json(&m->before, &j);
   fputs(json_end(&j), stdout);
 }

@@ -2,26 +2,33 @@
 -- Every rung says what it expects, and why, before it is measured.
 local attention = require("ptxsmith.attention")
 
--- One SM alone reads this much, about twice its share of the whole (an assumption to be tested).
-local per_sm_gbs = 68
+-- A read from memory takes about this long when the machine is busy (chunks=1 on an H200: 8 blocks
+-- with 16 KB under way each made 188 GB/s).
+local latency_us = 0.7
 
--- prefill_thread issues, for a key and a thread, 2 head_dim multiply-adds and 2 head_dim / vec loads.
--- Both go through the same issue slots, so the time over the bound is (fma + loads) / fma.
+-- prefill_thread fills registers from L1: every element of K and V goes to every thread, and an SM
+-- fills 128 bytes a clock, in which it could do 128 multiply-adds.  A pair of query and key costs
+-- 2 head_dim multiply-adds and 8 head_dim bytes: four times the time of the multiply-adds alone,
+-- whatever `vec` is.  SMs without a block stand idle.
 local function prefill_us(p, work, ceiling)
-  local fma = 2 * p.head_dim
-  local loads = 2 * p.head_dim / work.params.vec
+  local queries = 128 // work.params.slice
+  local blocks = p.batch * p.heads_q * ((p.seqlen_q + queries - 1) // queries)
   return {
-    us = attention.fma_us(p, ceiling) * (fma + loads) / fma,
-    why = "multiply-adds plus loads share the issue slots",
+    us = 4 * attention.fma_us(p, ceiling) / math.min(1, blocks / ceiling.sm_count),
+    why = "registers are filled from L1 at 128 bytes a clock",
   }
 end
 
--- decode_splitk has batch * heads_kv * chunks blocks; below one an SM, SMs stand idle.
+-- decode_splitk: a block has threads * unroll loads of K and of V under way, vec elements each.
+-- Little's law: its rate is those bytes over the latency, until all blocks together meet the roof.
 local function decode_us(p, work, ceiling)
-  local blocks = p.batch * p.heads_kv * work.params.chunks
+  local v = work.params
+  local bytes = 32 * v.warps * v.unroll * 2 * v.vec * 4
+  local per_block_gbs = bytes / (latency_us * 1e3)
+  local blocks = p.batch * p.heads_kv * v.chunks
   return {
-    us = attention.bound_with_blocks_us(p, ceiling, blocks, per_sm_gbs) + 2,
-    why = "bound by the SMs that have a block, and two launches",
+    us = attention.bound_with_blocks_us(p, ceiling, blocks, per_block_gbs) + 2,
+    why = "bytes under way over the latency, and two launches",
   }
 end
 
@@ -31,8 +38,8 @@ return {
       name = "prefill: vec",
       doc = "scalar loads to 16-byte loads",
       template = "prefill_thread",
-      problems = { "b=1,hq=8,hkv=8,sq=1024,sk=1024,d=64" },
-      params = { vec = { 1, 2, 4 } },
+      problems = { "b=1,hq=32,hkv=32,sq=512,sk=512,d=64" },
+      params = { vec = { 1, 2, 4 }, slice = { 1 } },
       limit = 900, -- the interpreter needs minutes for half a billion multiply-adds
       predict = prefill_us,
     },
@@ -41,7 +48,7 @@ return {
       doc = "one block a head to enough for every SM",
       template = "decode_splitk",
       problems = { "b=1,hq=8,hkv=8,sq=1,sk=16384,d=128" },
-      params = { chunks = { 1, 2, 4, 8, 16, 32, 64 } },
+      params = { chunks = { 1, 2, 4, 8, 16, 32, 64 }, warps = { 4 }, unroll = { 4 }, vec = { 4 } },
       predict = decode_us,
     },
   },

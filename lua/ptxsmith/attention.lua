@@ -27,11 +27,11 @@ function attention.bound_us(p, ceiling)
   return math.max(attention.read_us(p, ceiling), attention.fma_us(p, ceiling))
 end
 
--- The same when only `blocks` of the device's `sms` SMs have work, and one SM alone reads at most
--- `per_sm` GB/s.
-function attention.bound_with_blocks_us(p, ceiling, blocks, per_sm)
+-- The same when only `blocks` of the device's `sms` SMs have work, and one block alone reads at most
+-- `per_block` GB/s.
+function attention.bound_with_blocks_us(p, ceiling, blocks, per_block)
   local share = math.min(1, blocks / ceiling.sm_count)
-  local read = p.kv_bytes / (math.min(ceiling.read_gbs, blocks * per_sm) * 1e3)
+  local read = p.kv_bytes / (math.min(ceiling.read_gbs, blocks * per_block) * 1e3)
   return math.max(read, attention.fma_us(p, ceiling) / share)
 end
 
