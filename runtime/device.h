@@ -70,7 +70,7 @@ Status device_sync(Device *dev, Diag *d);
 bool device_alive(const Device *dev);
 
 // Events: slots 0 .. DEVICE_EVENTS-1.  On sim device_elapsed returns ST_DEVICE: sim has no times.
-enum { DEVICE_EVENTS = 1024 };
+enum { DEVICE_EVENTS = 64 };
 Status device_record(Device *dev, int slot, Diag *d);
 Status device_elapsed(Device *dev, int from, int to, double *ms, Diag *d); // waits for `to`
 

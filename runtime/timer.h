@@ -40,7 +40,7 @@ const char *timing_method(const Timing *t);
 // Ceilings: rooflines measured on this device by our own PTX, kept with the Device.
 typedef struct Ceiling {
   double read_gbs, copy_gbs, fma_gflops;
-  double read_eager_us, read_graph_us; // of the chosen variant; read_gbs is the better of the two
+  double read_eager_us, read_graph_us; // the best of each kind; read_gbs is of the better one
   uint64_t bytes;        // read by the read ceiling, and by the copy ceiling (which writes as many)
   bool modelled;
   char read_variant[96]; // what was fastest: "unroll=4 block=512 hint=nc walk=stride grid=528"
