@@ -18,12 +18,12 @@ Bench *bench_of(Device *dev);
 // Makes the flush ready.
 Status bench_flush(Session *s, Device *dev, const Operator **out, Diag *d);
 
-// ---- ceiling.c, for the flush ------------------------------------------------------------------------
+// ---- ceiling.c, for the flush -------------------------------------------------------------------
 // A ceiling_read of `words` words at src on `grid` blocks: planned, loaded and bound.
 Status ceiling_read_make(Session *s, Device *dev, const char *params, DevPtr src, int64_t words,
                          DevPtr sums, uint32_t grid, Operator **out, Diag *d);
 
-// ---- time_model.c ------------------------------------------------------------------------------------
+// ---- time_model.c -------------------------------------------------------------------------------
 // The modelled device's figures, and what one launch of `op` would take there.
 extern const Ceiling model_ceiling;
 Status model_operator(Device *dev, const Operator *op, Timing *out, Diag *d);

@@ -21,7 +21,7 @@ typedef struct Expected {
   const char *hash;
 } Expected;
 
-// ---- before the first launch ------------------------------------------------------------------------
+// ---- before the first launch --------------------------------------------------------------------
 
 static void put(Arena *a, Params *p, const char *name, double x) {
   params_set(a, p, name, arena_printf(a, "%.17g", x));
@@ -128,7 +128,7 @@ static Status predict_rung(Campaign *k, const Run *r, Expected *out) {
   return st;
 }
 
-// ---- measuring --------------------------------------------------------------------------------------
+// ---- measuring ----------------------------------------------------------------------------------
 
 static Status measure_rung(Campaign *k, const Run *r, const Expected *expected, Rows *rows) {
   Status st = ST_OK;

@@ -94,7 +94,7 @@ static Status find_kernel(Cmd *c, Request *r, const Source *src) {
                                                     : "there is no kernel in it%s", all);
 }
 
-// ---- results --------------------------------------------------------------------------------------
+// ---- results ------------------------------------------------------------------------------------
 static void show_diff(Cmd *c, const RunArg *arg, int index, const char *path, const RunDiff *diff) {
   if (cli_has(c->cli, OPT_JSON)) {
     Json j;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- the roof -------------------------------------------------------------------------------------
+// ---- the roof -----------------------------------------------------------------------------------
 // Dense peaks of an H200 at 1.98 GHz: SMs x operations a clock of an SM; DRAM as measured.
 #define PEAK(per_clock) (132 * (per_clock) * 1.98)
 const Roof roof_h200 = {
@@ -66,7 +66,7 @@ RoofPosition roof_position(const Counters *c, const Roof *roof) {
   return p;
 }
 
-// ---- lines ----------------------------------------------------------------------------------------
+// ---- lines --------------------------------------------------------------------------------------
 static void add_counts(InstCount *to, const InstCount *from) {
   for (size_t i = 0; i < sizeof *to / sizeof(uint64_t); i++) // every member is a uint64_t
     ((uint64_t *)to)[i] += ((const uint64_t *)from)[i];
@@ -120,7 +120,7 @@ LineCount *counters_lines(Arena *a, const KernelCounts *k, int *n) {
   return v;
 }
 
-// ---- as text --------------------------------------------------------------------------------------
+// ---- as text ------------------------------------------------------------------------------------
 static const char *const pipe_name[PTX_PIPE_COUNT] = {
 #define X(id) #id,
     PTX_PIPES(X)
@@ -222,7 +222,7 @@ void counters_listing(Arena *a, const KernelCounts *k, FILE *out) {
   }
 }
 
-// ---- as JSON --------------------------------------------------------------------------------------
+// ---- as JSON ------------------------------------------------------------------------------------
 static void json_space(Json *j, const char *name, const SpaceCount s[COUNT_FORMS], const char *unit) {
   static const char *const form[COUNT_FORMS] = {"load", "store", "atomic"};
   bool some = false;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- context on this thread, errors ---------------------------------------------------------------
+// ---- context on this thread, errors -------------------------------------------------------------
 
 Status cu_enter(CuDevice *cu, CuWhen when, const char *what, Diag *d) {
   if (cu->base.dead)
@@ -36,7 +36,7 @@ Status cu_failed(CuDevice *cu, CuResult r, Diag *d, const char *what, ...) {
   return cu_result(&cu->api, r, d, "%s: %s", cu->base.info.id, doing);
 }
 
-// ---- buffers ----------------------------------------------------------------------------------------
+// ---- buffers ------------------------------------------------------------------------------------
 
 static bool remember(CuDevice *cu, CuPtr p) {
   if (cu->nbuffers == cu->buffers_cap) {
@@ -97,7 +97,7 @@ static void cu_free(Device *dev, DevPtr p) {
   cu_leave(cu);
 }
 
-// ---- copies: in the stream's order, done when they return -------------------------------------------
+// ---- copies: in the stream's order, done when they return ---------------------------------------
 
 static Status finish_copy(CuDevice *cu, CuResult r, const char *what, uint64_t bytes, Diag *d) {
   if (!r) r = cu->api.cuStreamSynchronize(cu->stream);
@@ -193,7 +193,7 @@ static void cu_counters(Device *dev, Counters *out, bool reset) {
 
 static void cu_sim_opts(Device *dev, const SimOpts *o) { (void)dev, (void)o; }
 
-// ---- open and close ---------------------------------------------------------------------------------
+// ---- open and close -----------------------------------------------------------------------------
 
 static void cu_close(Device *dev) {
   CuDevice *cu = cu_of(dev);

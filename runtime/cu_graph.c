@@ -43,7 +43,7 @@ void cu_events_free(CuDevice *cu) {
     if (cu->event[i]) cu->api.cuEventDestroy(cu->event[i]);
 }
 
-// ---- graphs -----------------------------------------------------------------------------------------
+// ---- graphs -------------------------------------------------------------------------------------
 
 static bool has_graphs(const CuApi *api) {
   return api->cuStreamBeginCapture && api->cuStreamEndCapture && api->cuGraphInstantiateWithFlags &&

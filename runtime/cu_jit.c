@@ -72,7 +72,7 @@ int cu_jit_errors(const char *log, const Source *ptx, const LineMap *map, Diag *
   return found;
 }
 
-// ---- the info log -----------------------------------------------------------------------------------
+// ---- the info log -------------------------------------------------------------------------------
 
 static void warn_of(Text line, const Source *ptx, const LineMap *map, Diag *d) {
   bool remark = find(line, "(C75") || find(line, "warning") || find(line, "Potential Performance");
@@ -111,7 +111,7 @@ char *cu_jit_info(const char *log, const Source *ptx, const LineMap *map, Diag *
   return text;
 }
 
-// ---- what we must know of a text without parsing it -------------------------------------------------
+// ---- what we must know of a text without parsing it ---------------------------------------------
 
 // The next word of PTX from *p: skips spaces and comments.  False at the end.
 static bool next_word(const char **p, const char *end, Text *word) {

@@ -153,7 +153,7 @@ void cu_kernel_free(Kernel *kernel) {
   free(k);
 }
 
-// ---- launching --------------------------------------------------------------------------------------
+// ---- launching ----------------------------------------------------------------------------------
 
 // More than 48 KiB of dynamic shared memory has to be asked for, once per kernel.
 static Status allow_smem(CuDevice *cu, CuKernel *k, uint32_t smem, Diag *d) {

@@ -81,7 +81,7 @@ Status device_graph_end(Device *dev, Graph **out, Diag *d);
 Status device_graph_launch(Device *dev, Graph *g, Diag *d);
 void device_graph_free(Device *dev, Graph *g);
 
-// ---- tensor maps ----------------------------------------------------------------------------------
+// ---- tensor maps --------------------------------------------------------------------------------
 // What bulk tensor copies know of a tensor in global memory (sm_90): its 128 bytes are a kernel
 // parameter (`.param .align 64 .b8 map[128]`) or lie in global memory.  Numbers are the driver's.
 typedef enum TensorType {
@@ -106,7 +106,7 @@ typedef struct TensorMapDesc { // dimension 0 is the contiguous one
 // ST_INPUT with the rule that is broken: those of cuTensorMapEncodeTiled, on every device.
 Status device_tensor_map(Device *dev, const TensorMapDesc *m, void *map, Diag *d);
 
-// ---- sim only: work counted by the last launches (zeros on cuda) ----------------------------------
+// ---- sim only: work counted by the last launches (zeros on cuda) --------------------------------
 // docs/counters.md defines every counter and names the profiler's.
 //                  id     shown as
 #define FLOP_KINDS(X)                                                                              \

@@ -7,7 +7,7 @@
 #include "tune.h"
 #include "worker.h"
 
-// ---- shapes -----------------------------------------------------------------------------------------
+// ---- shapes -------------------------------------------------------------------------------------
 
 static int64_t bucket(int64_t n) {
   int64_t b = n > 0;
@@ -27,7 +27,7 @@ char *planner_shape(Arena *a, const Problem *p) {
                       (long long)bucket(problem_int(p, "batch", 1) * hkv));
 }
 
-// ---- reading ----------------------------------------------------------------------------------------
+// ---- reading ------------------------------------------------------------------------------------
 
 static char *trimmed(Arena *a, const char *p, const char *end) {
   while (p < end && (*p == ' ' || *p == '\t')) p++;
@@ -98,7 +98,7 @@ Status planner_parse(Arena *a, const Source *src, PlannerTable *out, Diag *d) {
   return st;
 }
 
-// ---- choosing ---------------------------------------------------------------------------------------
+// ---- choosing -----------------------------------------------------------------------------------
 
 static const char *default_template(const Problem *p) {
   return problem_int(p, "seqlen_q", 1) == 1 ? "decode_splitk" : "prefill_thread";
@@ -201,7 +201,7 @@ Status planner_choose(Session *s, Arena *a, const PlannerTable *t, const Planner
 
 const char *planner_source(const PlannerChoice *c) { return c->row ? "tuned" : "default"; }
 
-// ---- making rows ------------------------------------------------------------------------------------
+// ---- making rows --------------------------------------------------------------------------------
 
 static const char *field(const Params *p, const char *name) {
   const char *v = params_get(p, name);

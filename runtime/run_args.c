@@ -30,7 +30,7 @@ static const RunType *type_of_npy(NpyType t) {
 
 #define BAD(...) diag_error(d, NOWHERE, __VA_ARGS__)
 
-// ---- values ---------------------------------------------------------------------------------------
+// ---- values -------------------------------------------------------------------------------------
 static bool integer_fits(const RunType *t, bool negative, unsigned long long v) {
   int bits = 8 * t->bytes;
   if (t->name[0] == 'u') return !negative && (bits == 64 || v >> bits == 0);
@@ -81,7 +81,7 @@ static bool fill(RunArg *arg, const char *how, uint64_t seed) {
   return true;
 }
 
-// ---- arrays ---------------------------------------------------------------------------------------
+// ---- arrays -------------------------------------------------------------------------------------
 // "f32[64,32]", and "=how" behind it; *rest points at what follows the bracket.
 static Status array_shape(Arena *a, RunArg *out, const char *text, const char **rest, Diag *d) {
   size_t n = strcspn(text, "[");
@@ -154,7 +154,7 @@ static Status parse_bytes(Arena *a, RunArg *out, const char *hex, Diag *d) {
   return ST_OK;
 }
 
-// ---- tensor maps ----------------------------------------------------------------------------------
+// ---- tensor maps --------------------------------------------------------------------------------
 static bool parse_box(const char *text, RunArg *out) {
   for (int i = 0; i < 5; i++) {
     char *end = (char *)text;
@@ -223,7 +223,7 @@ Status run_arg_parse(Arena *a, const char *spec, uint64_t seed, RunArg *out, Dia
   return ST_OK;
 }
 
-// ---- tolerance ------------------------------------------------------------------------------------
+// ---- tolerance ----------------------------------------------------------------------------------
 Status run_tolerance(Arena *a, const char *text, Tolerance *out, Diag *d) {
   *out = (Tolerance){0};
   for (const char *at = text; *at;) {

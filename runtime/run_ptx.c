@@ -31,7 +31,7 @@ Status run_args_check(const PtxModule *m, const PtxFunc *entry, const RunArg *ar
   return st;
 }
 
-// ---- the launch -----------------------------------------------------------------------------------
+// ---- the launch ---------------------------------------------------------------------------------
 static Status place_array(Device *dev, RunArg *arg, int index, Diag *d) {
   char *name = arena_printf(d->arena, "arg%d", index);
   // A pointer to nothing would be taken for a missing one.
@@ -103,7 +103,7 @@ Status run_launch(Device *dev, Launch *l, const PtxModule *m, const PtxFunc *ent
   return st;
 }
 
-// ---- what came out --------------------------------------------------------------------------------
+// ---- what came out ------------------------------------------------------------------------------
 Status run_save(Arena *a, const char *dir, const RunArg *args, int n, Diag *d) {
   Status st = outfile_folder(a, dir, d);
   for (int i = 0; i < n && !st; i++)

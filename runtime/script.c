@@ -20,7 +20,7 @@ struct Script {
 
 static Script *script_of(lua_State *L) { return lua_env_user(L); }
 
-// ---- what scripts can call --------------------------------------------------------------------------
+// ---- what scripts can call ----------------------------------------------------------------------
 
 static int push_module(lua_State *L, Script *s, const char *path) {
   lua_getfield(L, LUA_REGISTRYINDEX, path);
@@ -90,7 +90,7 @@ static int lua_refuse(lua_State *L) {
 static const luaL_Reg functions[] = {
     {"require", lua_require}, {"problem", lua_problem}, {"refuse", lua_refuse}, {0}};
 
-// ---- running it -------------------------------------------------------------------------------------
+// ---- running it ---------------------------------------------------------------------------------
 
 static Status find_source(Script *s, const char *path, const Source **out, Diag *d) {
   bool bare = !strpbrk(path, "/."); // "quickstart" is the built-in one, whatever lies in the folder
@@ -136,7 +136,7 @@ static Status push_function(Script *s, const char *module, const char *function,
   return lua_env_run(s->env, source_new(s->arena, module, text, strlen(text)), 1, d);
 }
 
-// ---- runs -------------------------------------------------------------------------------------------
+// ---- runs ---------------------------------------------------------------------------------------
 
 static const char *text_field(Script *s, lua_State *L, const char *name) {
   lua_getfield(L, -1, name);
@@ -232,7 +232,7 @@ const Run *script_runs(const Script *s, int *n) {
   return s->runs;
 }
 
-// ---- predictions and reports ------------------------------------------------------------------------
+// ---- predictions and reports --------------------------------------------------------------------
 
 static void push_run(Script *s, const Run *r) {
   lua_State *L = lua_env_state(s->env);

@@ -16,7 +16,7 @@
 #include "device.h"
 #include "sim_lanes.h"
 
-// ---- addresses ------------------------------------------------------------------------------------
+// ---- addresses ----------------------------------------------------------------------------------
 // A global address is (buffer id << 40) + offset, so that bounds are exact for each allocation and
 // a pointer that runs out of its buffer can't land in another.  Shared, local and parameter
 // addresses are offsets in their space; as generic addresses they get the number of a window.
@@ -52,7 +52,7 @@ typedef struct Buffer {
   struct RaceCells *cells; // of the race detector, NULL until a sanitized launch comes by
 } Buffer;
 
-// ---- decoded code ---------------------------------------------------------------------------------
+// ---- decoded code -------------------------------------------------------------------------------
 typedef struct Warp Warp;
 typedef struct Op Op;
 typedef const Op *(*OpFn)(Warp *w, const Op *op); // returns the next Op
@@ -142,7 +142,7 @@ typedef struct SimKernel {
   uint64_t launches;
 } SimKernel;
 
-// ---- a warp ---------------------------------------------------------------------------------------
+// ---- a warp -------------------------------------------------------------------------------------
 // Return addresses.  Equal stacks are the same node, so that lanes meet again inside callees.
 typedef struct Frame {
   const struct Frame *up;
@@ -297,7 +297,7 @@ typedef struct Grid {
   uint64_t barriers;
 } Grid;
 
-// ---- the device -----------------------------------------------------------------------------------
+// ---- the device ---------------------------------------------------------------------------------
 struct Graph { Launch *launches; int n, cap; };
 
 typedef struct SimDevice {

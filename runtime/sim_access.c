@@ -59,7 +59,7 @@ void sim_addresses(const Warp *w, const Op *op, uint64_t a[32]) {
   }
 }
 
-// ---- spaces ---------------------------------------------------------------------------------------
+// ---- spaces -------------------------------------------------------------------------------------
 static const char *space_name(uint8_t space) {
   switch (space) {
   case PTX_S_SHARED:
@@ -119,7 +119,7 @@ static bool resolve(const Warp *w, uint8_t *space, uint64_t *address, uint32_t l
   }
 }
 
-// ---- one lane -------------------------------------------------------------------------------------
+// ---- one lane -----------------------------------------------------------------------------------
 static const char *verb(AccessKind kind) {
   return kind == ACCESS_READ ? "reads" : kind == ACCESS_WRITE ? "writes" : "updates";
 }
@@ -222,7 +222,7 @@ static const Op *check_each(Warp *w, const Op *op, const uint64_t a[32], AccessK
   return NULL;
 }
 
-// ---- the warp together ----------------------------------------------------------------------------
+// ---- the warp together --------------------------------------------------------------------------
 // True when lane i's address is a[0] + i * step.
 static bool is_run(const uint64_t a[32], uint64_t step) {
   uint64_t diff = 0, expect = a[0];

@@ -2,7 +2,7 @@
 #include "sim_decode.h"
 #include "sim_ops.h"
 
-// ---- what runs ------------------------------------------------------------------------------------
+// ---- what runs ----------------------------------------------------------------------------------
 static const Op *op_lane(Warp *w, const Op *op) {
   uint8_t *r = w->regs;
   if (sim_all(w) && op->width != 1) {
@@ -82,7 +82,7 @@ static const Op *op_unpack(Warp *w, const Op *op) {
   return op + 1;
 }
 
-// ---- decoding -------------------------------------------------------------------------------------
+// ---- decoding -----------------------------------------------------------------------------------
 // The type an immediate is taken for.
 static PtxType source_type(const PtxInst *in, int k) {
   const PtxForm *f = ptx_inst_form(in);

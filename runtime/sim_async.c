@@ -6,7 +6,7 @@
 #include "sim_run.h"
 #include "sim_wgmma.h"
 
-// ---- the state of a CTA ---------------------------------------------------------------------------
+// ---- the state of a CTA -------------------------------------------------------------------------
 bool sim_async_new(Cta *c) {
   Async *s = calloc(1, sizeof *s);
   if (!s)
@@ -41,7 +41,7 @@ void sim_async_start(Cta *c) {
   }
 }
 
-// ---- clusters -------------------------------------------------------------------------------------
+// ---- clusters -----------------------------------------------------------------------------------
 Cta *sim_cluster_cta(Cta *c, uint32_t rank) {
   return rank < (uint32_t)c->cluster->n ? c->cluster->ctas[rank] : NULL;
 }
@@ -72,7 +72,7 @@ const Op *sim_shared_check(Warp *w, const Op *op, uint32_t lane, uint8_t space, 
   return NULL;
 }
 
-// ---- marks ----------------------------------------------------------------------------------------
+// ---- marks --------------------------------------------------------------------------------------
 typedef struct Holder { const Op *op; const Cta *cta; uint32_t thread; } Holder; // op NULL: nobody
 
 // Who touches that byte of shared memory.
@@ -202,7 +202,7 @@ void sim_async_end(const AsyncAccess *a) {
     forget(a->owner->async, a);
 }
 
-// ---- global memory --------------------------------------------------------------------------------
+// ---- global memory ------------------------------------------------------------------------------
 const Op *sim_async_global_range(Warp *w, const Op *op, uint32_t lane, uint64_t at, uint64_t bytes,
                                  AccessKind kind) {
   uint32_t thread = 0;
@@ -234,7 +234,7 @@ const Op *sim_async_global(Warp *w, const Op *op, const uint64_t a[32], AccessKi
   return NULL;
 }
 
-// ---- when nobody can move -------------------------------------------------------------------------
+// ---- when nobody can move -----------------------------------------------------------------------
 // The oldest operation that will signal that mbarrier completes; false when there is none.
 static bool complete_for(Cta *c, uint64_t at) {
   Cta *of = NULL, *issuer;
@@ -307,7 +307,7 @@ void sim_async_random(Cta *c) {
   sim_bulk_random(c);
 }
 
-// ---- the end --------------------------------------------------------------------------------------
+// ---- the end ------------------------------------------------------------------------------------
 // Bytes that never balanced.
 static void finish_mbarriers(Cta *c) {
   const Async *s = c->async;

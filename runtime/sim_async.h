@@ -12,7 +12,7 @@
 
 #include "sim_mem.h"
 
-// ---- what operations in flight touch --------------------------------------------------------------
+// ---- what operations in flight touch ------------------------------------------------------------
 typedef enum Proxy { PROXY_GENERIC, PROXY_ASYNC } Proxy; // ISA 8: cp.async is generic, bulk async
 
 // One range that one operation reads or writes, from its issue to its completion.
@@ -40,7 +40,7 @@ const Op *sim_async_global(Warp *w, const Op *op, const uint64_t a[32], AccessKi
 const Op *sim_async_global_range(Warp *w, const Op *op, uint32_t lane, uint64_t at, uint64_t bytes,
                                  AccessKind kind);
 
-// ---- clusters -------------------------------------------------------------------------------------
+// ---- clusters -----------------------------------------------------------------------------------
 // The CTA of that rank in the cluster of `c`, NULL beyond its end.
 Cta *sim_cluster_cta(Cta *c, uint32_t rank);
 // Whose shared memory a shared::cta, shared::cluster or generic address is in, and where, with
@@ -49,7 +49,7 @@ const Op *sim_shared_check(Warp *w, const Op *op, uint32_t lane, uint8_t space, 
                            uint64_t bytes, uint64_t align, const char *what, Cta **owner,
                            uint64_t *at);
 
-// ---- mbarriers ------------------------------------------------------------------------------------
+// ---- mbarriers ----------------------------------------------------------------------------------
 enum { MBAR_MAX = (1 << 20) - 1 }; // arrivals, and bytes either way
 
 typedef struct Mbarrier {
@@ -72,7 +72,7 @@ const Op *sim_mbar_raise(Warp *w, const Op *op, uint32_t lane, Cta *owner, uint6
 // An operation that will signal: NULL, or a trap when no mbarrier is there.
 const Op *sim_mbar_due(Warp *w, const Op *op, uint32_t lane, Cta *owner, uint64_t at);
 
-// ---- operands of asynchronous instructions --------------------------------------------------------
+// ---- operands of asynchronous instructions ------------------------------------------------------
 enum { SIM_MAX_RANK = 5 };
 typedef struct AsyncArgs {
   Address to, from, mbar;          // from: not of cp.async, whose source is the Op's own address
@@ -90,7 +90,7 @@ static inline uint64_t sim_lane_address(const Warp *w, const Address *a, uint32_
                        : (uint32_t)(sim_r32(w, a->at)[lane] + (uint32_t)a->offset);
 }
 
-// ---- the queues of a CTA --------------------------------------------------------------------------
+// ---- the queues of a CTA ------------------------------------------------------------------------
 // cp.async of a warp: the lanes of one instruction that have the same number of groups behind them.
 typedef struct Copies {
   const Op *op;

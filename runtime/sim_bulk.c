@@ -11,7 +11,7 @@
 #include "sim_race.h"
 #include "sim_run.h"
 
-// ---- boxes ------------------------------------------------------------------------------------------
+// ---- boxes --------------------------------------------------------------------------------------
 void sim_box_flat(Box *b, uint64_t base, uint64_t bytes) {
   *b = (Box){.base = base, .bytes = bytes, .nrows = (uint32_t)((bytes + BOX_ROW - 1) / BOX_ROW)};
 }
@@ -72,7 +72,7 @@ const Op *sim_bulk_reader(const Cta *c, uint64_t at, uint64_t bytes, uint32_t *t
   return NULL;
 }
 
-// ---- the shared side --------------------------------------------------------------------------------
+// ---- the shared side ----------------------------------------------------------------------------
 // The ranges that `bytes` from `at` take: a swizzle moves chunks of 16 bytes within spans, so that
 // whole spans stay where they are.  Piece `i`; false beyond the last.
 static bool piece(int swizzle, uint64_t at, uint64_t bytes, uint64_t i, AsyncAccess *a) {
@@ -148,7 +148,7 @@ static void swizzled_copy(Cta *owner, uint64_t at, int swizzle, uint8_t *plain, 
   }
 }
 
-// ---- completion ---------------------------------------------------------------------------------------
+// ---- completion ---------------------------------------------------------------------------------
 // Receiver k, NULL beyond the last.
 static Cta *receiver(Cta *c, const Bulk *b, int k) {
   if (!b->multicast)
@@ -303,7 +303,7 @@ void sim_bulk_finish(Cta *c) {
   }
 }
 
-// ---- issue ----------------------------------------------------------------------------------------------
+// ---- issue --------------------------------------------------------------------------------------
 static const Op *check_global(Warp *w, const Bulk *b) {
   uint64_t align = b->box.rank ? b->box.element : 16;
   uint32_t lane = b->thread % 32;
@@ -439,7 +439,7 @@ static const Op *op_bulk(Warp *w, const Op *op) {
   return op + 1;
 }
 
-// ---- decoding -------------------------------------------------------------------------------------------
+// ---- decoding -----------------------------------------------------------------------------------
 static Address address_in(Decoder *x, const PtxInst *in, const PtxOperand *o, PtxSpace space) {
   Address a = sim_address(x, in, o);
   a.space = (uint8_t)space;
@@ -495,7 +495,7 @@ bool sim_bulk(Decoder *x, const PtxInst *in) {
   return true;
 }
 
-// ---- groups ---------------------------------------------------------------------------------------------
+// ---- groups -------------------------------------------------------------------------------------
 static const Op *op_commit(Warp *w, const Op *op) {
   SIM_LANES(i, w->active) w->cta->async->bulk_groups[w->index * 32 + (int)i]++;
   return op + 1;

@@ -7,7 +7,7 @@
 #include "sim_run.h"
 #include "sim_wgmma.h"
 
-// ---- a cluster ------------------------------------------------------------------------------------
+// ---- a cluster ----------------------------------------------------------------------------------
 Cluster *sim_cluster_new(Grid *g) {
   Cluster *k = calloc(1, sizeof *k);
   if (!k)
@@ -99,7 +99,7 @@ bool sim_cluster_run(Cluster *k, uint64_t order) {
   return !sim_cluster_trap(k);
 }
 
-// ---- barrier.cluster ------------------------------------------------------------------------------
+// ---- barrier.cluster ----------------------------------------------------------------------------
 // A phase is complete when every thread of the cluster that has not ended has arrived in it.
 void sim_cluster_barrier(const Cluster *k, uint32_t *arrived, uint32_t *expected) {
   *arrived = *expected = 0;
@@ -172,7 +172,7 @@ bool sim_barcluster(Decoder *x, const PtxInst *in) {
   return true;
 }
 
-// ---- addresses ------------------------------------------------------------------------------------
+// ---- addresses ----------------------------------------------------------------------------------
 const char *sim_remote(const Warp *w, uint8_t space, uint64_t address, Memory *out) {
   const Cluster *k = w->cta->cluster;
   uint64_t rank = (address >> SIM_RANK_SHIFT) - 1;

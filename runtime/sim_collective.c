@@ -5,7 +5,7 @@
 #include "sim_decode.h"
 #include "sim_ops.h"
 
-// ---- who is here ----------------------------------------------------------------------------------
+// ---- who is here --------------------------------------------------------------------------------
 static uint32_t complete_lanes(const Warp *w, const uint32_t *masks) {
   uint32_t done = 0;
   SIM_LANES(i, w->active) {
@@ -58,7 +58,7 @@ static const Op *gather(Warp *w, const Op *op, uint32_t mask_at, uint32_t masks[
   return sim_wait_lanes(w, op, masks[sim_first(w->active & ~done)]);
 }
 
-// ---- vote -----------------------------------------------------------------------------------------
+// ---- vote ---------------------------------------------------------------------------------------
 typedef enum VoteKind { VOTE_ALL, VOTE_ANY, VOTE_UNI, VOTE_BALLOT } VoteKind;
 
 static const Op *op_vote(Warp *w, const Op *op) {
@@ -98,7 +98,7 @@ bool sim_vote(Decoder *x, const PtxInst *in) {
   return true;
 }
 
-// ---- match ----------------------------------------------------------------------------------------
+// ---- match --------------------------------------------------------------------------------------
 static const Op *op_match(Warp *w, const Op *op) {
   uint32_t masks[32], t[32], bits = 0;
   const Op *stop = gather(w, op, op->b, masks);
@@ -143,7 +143,7 @@ bool sim_match(Decoder *x, const PtxInst *in) {
   return true;
 }
 
-// ---- shfl -----------------------------------------------------------------------------------------
+// ---- shfl ---------------------------------------------------------------------------------------
 typedef enum ShflKind { SHFL_UP, SHFL_DOWN, SHFL_BFLY, SHFL_IDX } ShflKind;
 
 // Source lane of lane l; *ok is the predicate.  c: bits 12:8 segment mask, 4:0 clamp.
@@ -209,7 +209,7 @@ bool sim_shfl(Decoder *x, const PtxInst *in) {
   return true;
 }
 
-// ---- redux ----------------------------------------------------------------------------------------
+// ---- redux --------------------------------------------------------------------------------------
 typedef enum ReduxKind { REDUX_ADD, REDUX_MIN, REDUX_MAX, REDUX_AND, REDUX_OR, REDUX_XOR } ReduxKind;
 
 static uint32_t join(ReduxKind kind, bool sign, uint32_t x, uint32_t y) {
@@ -255,7 +255,7 @@ bool sim_redux(Decoder *x, const PtxInst *in) {
   return true;
 }
 
-// ---- activemask -----------------------------------------------------------------------------------
+// ---- activemask ---------------------------------------------------------------------------------
 static const Op *op_activemask(Warp *w, const Op *op) {
   uint32_t t[32];
   for (int i = 0; i < 32; i++)
@@ -270,7 +270,7 @@ bool sim_activemask(Decoder *x, const PtxInst *in) {
   return true;
 }
 
-// ---- elect ----------------------------------------------------------------------------------------
+// ---- elect --------------------------------------------------------------------------------------
 // The leader is the lowest lane of the mask.
 static const Op *op_elect(Warp *w, const Op *op) {
   uint32_t masks[32], t[32] = {0}, bits = 0;

@@ -30,7 +30,7 @@ void sim_merge(uint8_t *to, const uint8_t *from, int width, uint32_t lanes) {
   }
 }
 
-// ---- guards and blocks ----------------------------------------------------------------------------
+// ---- guards and blocks --------------------------------------------------------------------------
 const Op *sim_op_guarded(Warp *w, const Op *op) {
   uint32_t all = w->active, on = all & (*sim_mask(w, op->guard) ^ op->mask_xor);
   if (op->counted)
@@ -64,7 +64,7 @@ const Op *sim_op_block(Warp *w, const Op *op) {
   return op + 1;
 }
 
-// ---- registers ------------------------------------------------------------------------------------
+// ---- registers ----------------------------------------------------------------------------------
 const Op *sim_op_check(Warp *w, const Op *op) {
   const OpMore *m = op->more;
   for (int i = 0; i < m->nlist; i++) {

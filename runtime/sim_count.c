@@ -8,7 +8,7 @@
 
 enum { SECTOR_SHIFT = 5, WORD_SHIFT = 2, BANKS = 32 };
 
-// ---- global memory --------------------------------------------------------------------------------
+// ---- global memory ------------------------------------------------------------------------------
 // Sectors first .. last of a buffer are touched.  Bits that are set already cost a load only.
 static void touch_range(Buffer *b, uint64_t first, uint64_t last, bool write) {
   _Atomic uint64_t *map = b->touched[write];
@@ -84,7 +84,7 @@ static void count_global(Warp *w, InstCount *n, const uint64_t a[32], uint32_t l
   g->bytes += (uint64_t)size * (uint32_t)__builtin_popcount(lanes);
 }
 
-// ---- shared memory --------------------------------------------------------------------------------
+// ---- shared memory ------------------------------------------------------------------------------
 // Lanes whose words are looked up together: 32 of 4 bytes, 16 of 8, 8 of 16.
 static uint32_t phase_lanes(uint32_t size) { return size <= 4 ? 32 : size >= 128 ? 1 : 128 / size; }
 
@@ -141,7 +141,7 @@ static void count_shared(InstCount *n, const uint64_t a[32], uint32_t lanes, uin
   s->bytes += (uint64_t)size * (uint32_t)__builtin_popcount(lanes);
 }
 
-// ---- local memory ---------------------------------------------------------------------------------
+// ---- local memory -------------------------------------------------------------------------------
 // The hardware lays the lanes' words side by side: word x of lane i is at 128 x + 4 i.
 static void count_local(InstCount *n, const uint64_t a[32], uint32_t lanes, uint32_t size,
                         AccessKind kind) {
@@ -157,7 +157,7 @@ static void count_local(InstCount *n, const uint64_t a[32], uint32_t lanes, uint
   l->bytes += bytes;
 }
 
-// ---- all of them ----------------------------------------------------------------------------------
+// ---- all of them --------------------------------------------------------------------------------
 static void count_space(Warp *w, InstCount *n, uint8_t space, const uint64_t a[32], uint32_t lanes,
                         uint32_t size, AccessKind kind) {
   switch (space) {
@@ -216,7 +216,7 @@ void sim_count_shared_span(Cta *c, const Op *op, uint64_t bytes, AccessKind kind
   s->bytes += bytes;
 }
 
-// ---- a launch -------------------------------------------------------------------------------------
+// ---- a launch -----------------------------------------------------------------------------------
 static uint64_t map_words(const Buffer *b) { return b->mem.bytes / 2048 + 1; } // 64 sectors a word
 
 bool sim_count_begin(SimDevice *dev) {

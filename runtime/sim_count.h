@@ -21,7 +21,7 @@ void sim_count_shared_span(Cta *c, const Op *op, uint64_t bytes, AccessKind kind
 uint32_t sim_wavefronts(const uint64_t a[32], uint32_t lanes, uint32_t size, bool atomic,
                         uint32_t *ideal);
 
-// ---- for the launch -------------------------------------------------------------------------------
+// ---- for the launch -----------------------------------------------------------------------------
 bool sim_count_begin(SimDevice *dev);         // bitmaps of all buffers; false: out of memory
 void sim_count_cta(const Cta *c, InstCount *sum); // a worker's counts added to the launch's
 // The launch's counts become the kernel's and the device's.

@@ -15,7 +15,7 @@ static AsyncAccess access_of(Cta *c, int warp, const Copies *p, uint32_t lane) {
                        .at = p->to[lane], .bytes = p->bytes};
 }
 
-// ---- completion -----------------------------------------------------------------------------------
+// ---- completion ---------------------------------------------------------------------------------
 static void complete_lane(Cta *c, int warp, const Copies *p, uint32_t lane) {
   if (!p->bytes) {
     sim_mbar_arrive_async(warp_at(c, warp), p->op, lane, c, p->to[lane]);
@@ -107,7 +107,7 @@ void sim_copies_finish(Cta *c) {
   }
 }
 
-// ---- who --------------------------------------------------------------------------------------------
+// ---- who ----------------------------------------------------------------------------------------
 const Op *sim_copies_holder(const Cta *c, uint64_t at, uint32_t *thread) {
   for (int k = 0; k < c->nwarps; k++) {
     const CopyQueue *q = &c->async->copies[k];
@@ -138,7 +138,7 @@ const Op *sim_copies_reader(const Cta *c, uint64_t at, uint64_t bytes, uint32_t 
   return NULL;
 }
 
-// ---- cp.async ---------------------------------------------------------------------------------------
+// ---- cp.async -----------------------------------------------------------------------------------
 // Lanes of the instruction by the number of groups behind them; nearly always all have the same.
 static Copies *queue(Warp *w, const Op *op, uint32_t lanes, uint8_t bytes) {
   Async *s = w->cta->async;
@@ -275,7 +275,7 @@ bool sim_cpasync(Decoder *x, const PtxInst *in) {
   return true;
 }
 
-// ---- groups -----------------------------------------------------------------------------------------
+// ---- groups -------------------------------------------------------------------------------------
 static const Op *op_commit(Warp *w, const Op *op) {
   CopyQueue *q = &w->cta->async->copies[w->index];
   SIM_LANES(i, w->active) q->committed[i]++;
@@ -316,7 +316,7 @@ bool sim_cpasync_wait(Decoder *x, const PtxInst *in) {
   return true;
 }
 
-// ---- arrivals ---------------------------------------------------------------------------------------
+// ---- arrivals -----------------------------------------------------------------------------------
 // type: .noinc.  Else the pending count is raised first, so that the arrival leaves it as it was.
 static const Op *op_arrive(Warp *w, const Op *op) {
   uint64_t a[32];

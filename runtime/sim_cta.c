@@ -9,7 +9,7 @@
 
 enum { TURN = 1 << 16 }; // warp instructions
 
-// ---- memory ---------------------------------------------------------------------------------------
+// ---- memory -------------------------------------------------------------------------------------
 static size_t up64(size_t n) { return (n + 63) & ~(size_t)63; }
 
 static void fill_consts(Warp *w) {
@@ -97,7 +97,7 @@ void sim_cta_free(Cta *c) {
   free(c);
 }
 
-// ---- a new CTA ------------------------------------------------------------------------------------
+// ---- a new CTA ----------------------------------------------------------------------------------
 static void start_warp(Warp *w) {
   const Program *p = w->cta->grid->prog;
   const Func *f = p->entry;
@@ -130,7 +130,7 @@ void sim_cta_start(Cta *c) {
     start_warp(&c->warps[i]);
 }
 
-// ---- turns ----------------------------------------------------------------------------------------
+// ---- turns --------------------------------------------------------------------------------------
 // The Grid adds up instructions of all CTAs: for the limit.
 static bool within_limits(Cta *c, Warp *w) {
   Grid *g = c->grid;

@@ -2,7 +2,7 @@
 #include "sim_decode.h"
 #include "sim_ops.h"
 
-// ---- branches -------------------------------------------------------------------------------------
+// ---- branches -----------------------------------------------------------------------------------
 const Op *sim_op_jump(Warp *w, const Op *op) {
   (void)w;
   return op + (int32_t)op->target;
@@ -63,7 +63,7 @@ bool sim_brx(Decoder *x, const PtxInst *in) {
   return true;
 }
 
-// ---- calls ----------------------------------------------------------------------------------------
+// ---- calls --------------------------------------------------------------------------------------
 // One argument or result: the bytes of a .param variable, in every lane's own memory.
 typedef struct CallCopy {
   uint32_t from, to, bytes;
@@ -199,7 +199,7 @@ bool sim_call(Decoder *x, const PtxInst *in) {
   return true;
 }
 
-// ---- exits ----------------------------------------------------------------------------------------
+// ---- exits --------------------------------------------------------------------------------------
 const Op *sim_op_exit(Warp *w, const Op *op) {
   w->gone |= w->active;
   return sim_leave(w, EV_EXIT, op + 1);

@@ -32,7 +32,7 @@ const char *sim_name(Decoder *x, const PtxInst *in) {
 
 bool sim_LATER(Decoder *x, const PtxInst *in) { return sim_unsupported(x, in, sim_name(x, in)); }
 
-// ---- places in the frame --------------------------------------------------------------------------
+// ---- places in the frame ------------------------------------------------------------------------
 int sim_width(PtxType t) {
   int bits = ptx_type_bits(t);
   return t == PTX_T_PRED ? 1 : bits <= 32 ? 4 : bits == 64 ? 8 : 16;
@@ -67,7 +67,7 @@ uint32_t sim_const(Decoder *x, int width, uint64_t value) {
   return at;
 }
 
-// ---- Ops ------------------------------------------------------------------------------------------
+// ---- Ops ----------------------------------------------------------------------------------------
 static Op *new_op(Decoder *x, OpFn fn) {
   Program *p = x->prog;
   Op *op = arena_push(p->arena, p->ops, p->nops, p->cap);
@@ -95,7 +95,7 @@ void sim_split_guard(Decoder *x) {
   x->split_guard = true; // sim_decode_inst points it past the instruction
 }
 
-// ---- operands -------------------------------------------------------------------------------------
+// ---- operands -----------------------------------------------------------------------------------
 uint64_t sim_immediate(const PtxOperand *o, PtxType type) {
   int bits = ptx_type_bits(type);
   uint64_t v = o->bits;
@@ -222,7 +222,7 @@ uint32_t sim_dest(Decoder *x, const PtxOperand *o, int width) {
   return sim_temp(x, width);
 }
 
-// ---- checks of registers --------------------------------------------------------------------------
+// ---- checks of registers ------------------------------------------------------------------------
 typedef struct Touch { Decoder *x; OpMore *more; bool write; } Touch;
 
 static void touch(void *ctx, int32_t reg, bool write) {
@@ -276,7 +276,7 @@ static void copy_guard(Decoder *x, const PtxInst *in) {
   x->guard = temp;
 }
 
-// ---- sites ----------------------------------------------------------------------------------------
+// ---- sites --------------------------------------------------------------------------------------
 static FlopKind tensor_kind(const PtxInst *in) {
   for (int i = 1; i < 3; i++)
     switch (in->type[i]) {
@@ -344,7 +344,7 @@ static bool decode_inst(Decoder *x, const PtxInst *in) {
   return true;
 }
 
-// ---- blocks ---------------------------------------------------------------------------------------
+// ---- blocks -------------------------------------------------------------------------------------
 // Blocks are laid out so that of two places the lower one lies before their common post-dominator:
 // reverse post-order of a depth-first walk that leaves loops before it stays in them.  The lanes
 // that lag behind are then those with the lowest place.

@@ -83,7 +83,7 @@ bool sim_setmaxnreg(Decoder *x, const PtxInst *in);
 bool sim_wgmma(Decoder *x, const PtxInst *in);
 bool sim_LATER(Decoder *x, const PtxInst *in);
 
-// ---- for the decoders -----------------------------------------------------------------------------
+// ---- for the decoders ---------------------------------------------------------------------------
 // A new Op for the instruction at hand, under its guard.  Valid until the next one.
 Op *sim_emit(Decoder *x, OpFn fn);
 // From here on the lanes whose guard is false are elsewhere: for Ops that move groups of lanes.

@@ -7,7 +7,7 @@
 #include "sim_count.h"
 #include "sim_race.h"
 
-// ---- buffers --------------------------------------------------------------------------------------
+// ---- buffers ------------------------------------------------------------------------------------
 static uint32_t free_id(SimDevice *dev) {
   // Ids are not used again while others are left: a stale pointer must not find a new buffer.
   if (dev->nbuffers == dev->cap_buffers) {
@@ -146,7 +146,7 @@ static Status op_fill32(Device *dev, DevPtr to, uint32_t word, uint64_t bytes, D
   return ST_OK;
 }
 
-// ---- launches and graphs --------------------------------------------------------------------------
+// ---- launches and graphs ------------------------------------------------------------------------
 // A graph is the list of its launches, each with its own copy of the arguments.
 static Status capture(SimDevice *dev, const Launch *l, Diag *d) {
   Graph *g = dev->capture;
@@ -223,7 +223,7 @@ static void op_graph_free(Device *dev, Graph *g) {
   free(g);
 }
 
-// ---- options, counters, opening and closing -------------------------------------------------------
+// ---- options, counters, opening and closing -----------------------------------------------------
 static void op_counters(Device *dev, Counters *out, bool reset) {
   SimDevice *sim = sim_of(dev);
   *out = sim->count;

@@ -6,7 +6,7 @@
 #include "sim_race.h"
 #include "sim_run.h"
 
-// ---- what a launch may be -------------------------------------------------------------------------
+// ---- what a launch may be -----------------------------------------------------------------------
 static Status check_shape(const Launch *l, Diag *d) {
   static const uint32_t most_block[3] = {1024, 1024, 64}, most_grid[3] = {0x7fffffff, 65535, 65535};
   uint64_t threads = 1;
@@ -67,7 +67,7 @@ static Status check_cluster(const SimKernel *k, const Launch *l, uint32_t cluste
                          cluster[0], cluster[1], cluster[2], SIM_MAX_CLUSTER);
 }
 
-// ---- running --------------------------------------------------------------------------------------
+// ---- running ------------------------------------------------------------------------------------
 static void keep_trap(Grid *g, const Cluster *k) {
   pthread_mutex_lock(&g->lock);
   if (k->order < atomic_load(&g->first_bad)) {

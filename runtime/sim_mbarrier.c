@@ -37,7 +37,7 @@ static Mbarrier *find_at(Warp *w, const Op *op, uint32_t lane, uint64_t address,
   return b;
 }
 
-// ---- phases ---------------------------------------------------------------------------------------
+// ---- phases -------------------------------------------------------------------------------------
 static void wake(Cta *c) {
   for (int i = 0; i < c->nwarps; i++)
     for (int k = 0; k < c->warps[i].ngroups; k++)
@@ -121,7 +121,7 @@ const Op *sim_mbar_raise(Warp *w, const Op *op, uint32_t lane, Cta *owner, uint6
   return NULL;
 }
 
-// ---- init, inval ----------------------------------------------------------------------------------
+// ---- init, inval --------------------------------------------------------------------------------
 static const Op *trap_alive(Warp *w, const Op *op, uint32_t lane, const Mbarrier *b) {
   sim_trap_at(w, op, lane, "there is an mbarrier at offset %llu already (phase %llu, %u of %u "
               "arrivals missing)", (Big)b->at, (Big)b->phase, b->pending, b->expected);
@@ -214,7 +214,7 @@ bool sim_mbar_inval(Decoder *x, const PtxInst *in) {
   return decode(x, in, op_inval, 0, -1, PTX_T_U32);
 }
 
-// ---- arrivals and bytes ---------------------------------------------------------------------------
+// ---- arrivals and bytes -------------------------------------------------------------------------
 enum { ARRIVE = 1, DROP = 2, NO_COMPLETE = 4, EXPECT = 8, COMPLETE = 16 }; // Op.type
 
 static const Op *signal_one(Warp *w, const Op *op, uint32_t lane, uint64_t address, uint32_t value,
@@ -277,7 +277,7 @@ bool sim_mbar_arrive(Decoder *x, const PtxInst *in) {
   return true;
 }
 
-// ---- waits ----------------------------------------------------------------------------------------
+// ---- waits --------------------------------------------------------------------------------------
 // Op.type: parity.  True when the phase is complete; `*phase` is the one that is waited for.
 static const Op *test_one(Warp *w, const Op *op, uint32_t lane, uint64_t address, uint64_t value,
                           Mbarrier **out, uint64_t *phase, bool *done) {

@@ -1,7 +1,7 @@
 // sim_mem.c: ld and st.
 #include "sim_mem.h"
 
-// ---- ld -------------------------------------------------------------------------------------------
+// ---- ld -----------------------------------------------------------------------------------------
 #define LOAD(NAME, FROM, TO)                                                                       \
   static void NAME(const Access *s, int k, TO *to, uint32_t lanes) {                               \
     int64_t skip = k * (int64_t)sizeof(FROM);                                                      \
@@ -116,7 +116,7 @@ static const Op *op_ld(Warp *w, const Op *op) {
   return op + 1;
 }
 
-// ---- st -------------------------------------------------------------------------------------------
+// ---- st -----------------------------------------------------------------------------------------
 static void store(const Access *s, int k, int bytes, const uint8_t *from, int width, uint32_t lanes) {
   int64_t skip = (int64_t)k * bytes;
   SIM_LANES(i, lanes) { // in lane order: of lanes with one address the highest stays
@@ -146,7 +146,7 @@ static const Op *op_st(Warp *w, const Op *op) {
   return op + 1;
 }
 
-// ---- decoding -------------------------------------------------------------------------------------
+// ---- decoding -----------------------------------------------------------------------------------
 static uint8_t flags(const PtxInst *in, int reg_bits) {
   PtxType t = (PtxType)in->type[0];
   bool sign = ptx_type_class(t) == 'S';

@@ -28,7 +28,7 @@ const Op *sim_op_exit(Warp *w, const Op *op);
 
 bool sim_sreg_changes(PtxSreg s); // within a launch of a CTA: clocks
 
-// ---- registers ------------------------------------------------------------------------------------
+// ---- registers ----------------------------------------------------------------------------------
 #define SIM_FULL 0xffffffffu
 
 static inline uint32_t *sim_r32(const Warp *w, uint32_t at) { return (uint32_t *)(w->regs + at); }
@@ -64,7 +64,7 @@ static inline void sim_count_guarded(Warp *w, const Op *op, uint32_t lanes) {
   n->threads += (uint64_t)__builtin_popcount(lanes);
 }
 
-// ---- groups of lanes ------------------------------------------------------------------------------
+// ---- groups of lanes ----------------------------------------------------------------------------
 // Stops the running group: the scheduler looks at `event`.
 static inline const Op *sim_leave(Warp *w, WarpEvent event, const Op *pc) {
   w->event = event;
@@ -101,7 +101,7 @@ const char *sim_remote(const Warp *w, uint8_t space, uint64_t address, Memory *o
 // Writes to the operands of a wgmma in flight: NULL when there are none.
 const Op *sim_wgmma_touch(Warp *w, const Op *op, const uint64_t a[32], uint64_t bytes);
 
-// ---- barriers and turns ---------------------------------------------------------------------------
+// ---- barriers and turns -------------------------------------------------------------------------
 void sim_lanes_ended(Warp *w); // barriers may now be complete
 void sim_warp_run(Warp *w);    // one turn
 bool sim_warp_ready(const Warp *w);

@@ -9,7 +9,7 @@
 #include "sim_ops.h"
 #include "sim_race.h"
 
-// ---- views ----------------------------------------------------------------------------------------
+// ---- views --------------------------------------------------------------------------------------
 static void view_reset(View *v, uint64_t cta, int nwarps, uint32_t base) {
   for (int i = 0; i < V_CLOCKS; i++) {
     clock_reset(&v->c[i], cta, nwarps, base);
@@ -70,7 +70,7 @@ bool race_knows(const RaceWarp *rw, uint32_t lanes, ViewClock which, uint64_t wh
   return true;
 }
 
-// ---- CTAs -----------------------------------------------------------------------------------------
+// ---- CTAs ---------------------------------------------------------------------------------------
 RaceCta *race_cta_new(Cta *c) {
   RaceCta *rc = calloc(1, sizeof *rc);
   if (!rc || !(rc->warp = calloc((size_t)c->nwarps, sizeof *rc->warp)))
@@ -130,7 +130,7 @@ void race_cta_free(RaceCta *rc) {
   free(rc);
 }
 
-// ---- release and acquire --------------------------------------------------------------------------
+// ---- release and acquire ------------------------------------------------------------------------
 // Adds what lanes know to `to`: their views, and what is their own.
 static void release(Warp *w, uint32_t lanes, View *to) {
   RaceWarp *rw = warp_of(w);
@@ -182,7 +182,7 @@ static void acquire(Warp *w, uint32_t lanes, const View *from) {
   race_refresh(rw);
 }
 
-// ---- barriers -------------------------------------------------------------------------------------
+// ---- barriers -----------------------------------------------------------------------------------
 // An arrival must come after all those of the generation before, or it may be counted with them.
 static void check_reuse(const Warp *w, const Op *op, int id) {
   RaceCta *rc = w->cta->race;
@@ -242,7 +242,7 @@ void sim_order_lanes(Warp *w, uint32_t lanes) {
   view_free(&v);
 }
 
-// ---- fences ---------------------------------------------------------------------------------------
+// ---- fences -------------------------------------------------------------------------------------
 // One direction is enough for what it is used for, and orders both here.
 static bool is_async_fence(const PtxInst *in) {
   for (int i = 0; i < in->nmods; i++)
@@ -287,7 +287,7 @@ void sim_order_fence(Warp *w, const Op *op) {
   race_refresh(rw);
 }
 
-// ---- strong accesses ------------------------------------------------------------------------------
+// ---- strong accesses ----------------------------------------------------------------------------
 bool race_is_wide(const Race *r, uint8_t strength) {
   const uint32_t *k = r->grid->cluster;
   bool clusters = k[0] * k[1] * k[2] > 1;
@@ -444,7 +444,7 @@ void sim_order_strong(Warp *w, const Op *op, const uint64_t a[32], AccessKind ki
   race_refresh(rw);
 }
 
-// ---- barrier.cluster ------------------------------------------------------------------------------
+// ---- barrier.cluster ----------------------------------------------------------------------------
 // A .relaxed arrival hands on what lies before a fence.
 void sim_order_cluster_arrive(Warp *w, const Op *op) {
   if (!w->cta->race)
@@ -472,7 +472,7 @@ void sim_order_cluster_wait(Warp *w) {
     acquire(w, w->active, &w->cta->cluster->ctas[0]->race->meeting[1]);
 }
 
-// ---- mbarriers ------------------------------------------------------------------------------------
+// ---- mbarriers ----------------------------------------------------------------------------------
 void sim_order_signal(Warp *w, uint32_t lanes, uint64_t owner, uint64_t key) {
   if (w->cta->race)
     release(w, lanes, &find_var(w->cta->race->race, w->cta, owner + 1, key | SIM_WINDOW_SHARED,

@@ -4,7 +4,7 @@
 
 #include "sim_decode.h"
 
-// ---- which functions ------------------------------------------------------------------------------
+// ---- which functions ----------------------------------------------------------------------------
 static const PtxOperand *called(const PtxInst *in) {
   for (int i = 0; i < in->nopnds; i++)
     if (in->opnds[i].kind == PTX_O_FUNC)
@@ -47,7 +47,7 @@ static void find_cycles(Program *p) {
   }
 }
 
-// ---- variables ------------------------------------------------------------------------------------
+// ---- variables ----------------------------------------------------------------------------------
 static uint32_t align_up(uint32_t at, uint32_t align) {
   return align > 1 ? (at + align - 1) / align * align : at;
 }
@@ -143,7 +143,7 @@ static Status place_global(SimDevice *dev, SimKernel *k, Diag *d) {
   return ST_OK;
 }
 
-// ---- the whole ------------------------------------------------------------------------------------
+// ---- the whole ----------------------------------------------------------------------------------
 static Status decode_all(SimDevice *dev, Program *p, Diag *d) {
   Status st = ST_OK;
   uint32_t at = 0;

@@ -10,7 +10,7 @@
 #include "sim_ops.h"
 #include "sim_race.h"
 
-// ---- the device's state ---------------------------------------------------------------------------
+// ---- the device's state -------------------------------------------------------------------------
 Race *race_new(SimDevice *dev) {
   Race *r = calloc(1, sizeof *r);
   if (r)
@@ -52,7 +52,7 @@ void race_begin(Race *r, Grid *g) {
     abort();
 }
 
-// ---- events ---------------------------------------------------------------------------------------
+// ---- events -------------------------------------------------------------------------------------
 uint32_t race_new_event(Race *r, uint64_t who, const Op *op, uint32_t lanes) {
   if (r->now == RACE_MAX_EVENTS - 1) {
     r->full = true;
@@ -83,7 +83,7 @@ uint32_t race_event(Warp *w, const Op *op, uint32_t lanes) {
   return *last = race_new_event(r, who_of(w->cta->index, w->index), op, lanes);
 }
 
-// ---- cells ----------------------------------------------------------------------------------------
+// ---- cells --------------------------------------------------------------------------------------
 void race_cells_free(RaceCells *c) {
   free(c->write), free(c->strong);
   *c = (RaceCells){0};
@@ -171,7 +171,7 @@ bool race_span(Cta *c, uint8_t space, uint64_t address, RaceSpan *out) {
   return out->cells != NULL;
 }
 
-// ---- one access -----------------------------------------------------------------------------------
+// ---- one access ---------------------------------------------------------------------------------
 void race_set_known(Touch *t) {
   const RaceCta *rc = t->w->cta->race;
   t->floor = t->rw->floor;
@@ -274,7 +274,7 @@ static void judge(const Touch *t, int32_t prior, uint32_t lanes, uint64_t cell, 
   }
 }
 
-// ---- cells of one access --------------------------------------------------------------------------
+// ---- cells of one access ------------------------------------------------------------------------
 static void look(const Touch *t, uint64_t cell, uint32_t lanes) {
   const RaceCells *x = t->span.cells;
   if (!is_known(t, x->write[cell]))
@@ -316,7 +316,7 @@ void race_touch(const Touch *t, uint64_t first, uint64_t n, uint32_t lanes) {
   }
 }
 
-// ---- 32 lanes side by side ------------------------------------------------------------------------
+// ---- 32 lanes side by side ----------------------------------------------------------------------
 typedef int32_t Four __attribute__((vector_size(16), aligned(4), may_alias));
 
 static bool any(Four x) { return (x[0] | x[1] | x[2] | x[3]) != 0; }
@@ -382,7 +382,7 @@ static void row_note(const Touch *t, uint64_t first, uint64_t n, int per) {
     row_fill(a, n, mine, per);
 }
 
-// ---- the hook -------------------------------------------------------------------------------------
+// ---- the hook -----------------------------------------------------------------------------------
 static void lanes_apart(Touch *t, uint64_t size) {
   SIM_LANES(i, t->w->active) {
     if (!race_span(t->w->cta, t->op->space, t->a[i], &t->span) || !race_refine(t->span.cells, size))

@@ -9,7 +9,7 @@
 #include "sim_clock.h"
 #include "sim_mem.h"
 
-// ---- events ---------------------------------------------------------------------------------------
+// ---- events -------------------------------------------------------------------------------------
 // One warp, one instruction, no release in between: accesses that no other thread can tell apart.
 // An event's number is its time: it is larger than that of every event before it.
 typedef struct Event {
@@ -30,7 +30,7 @@ typedef struct RaceCells {
   int shift; // log2 of the bytes of a cell
 } RaceCells;
 
-// ---- what threads know ----------------------------------------------------------------------------
+// ---- what threads know --------------------------------------------------------------------------
 typedef enum ViewClock {
   V_NOW,          // happened before the thread's next access
   V_FENCED,       // ... before its last fence (of any scope)
@@ -105,7 +105,7 @@ typedef struct Race {
   Finding found[SIM_MAX_FINDINGS]; int nfound, more;
 } Race;
 
-// ---- launches and CTAs ----------------------------------------------------------------------------
+// ---- launches and CTAs --------------------------------------------------------------------------
 Race *race_new(SimDevice *dev); // NULL: out of host memory
 void race_free(Race *r);
 void race_begin(Race *r, Grid *g);
@@ -119,7 +119,7 @@ void race_cta_free(RaceCta *rc);
 
 Status race_report(const Race *r, const Grid *g, Diag *d); // ST_FAILED when an error was found
 
-// ---- for the Ops ----------------------------------------------------------------------------------
+// ---- for the Ops --------------------------------------------------------------------------------
 // Every function here does nothing when the CTA is not sanitized.
 void sim_race_access(Warp *w, const Op *op, const uint64_t a[32], AccessKind kind, const Access *s);
 
@@ -143,7 +143,7 @@ void sim_order_cluster_arrive(Warp *w, const Op *op);
 void sim_order_cluster_phase(Cluster *k);
 void sim_order_cluster_wait(Warp *w);
 
-// ---- asynchronous operations ----------------------------------------------------------------------
+// ---- asynchronous operations --------------------------------------------------------------------
 // Bytes that an operation of `lane` reads or writes.
 typedef struct AsyncTouch {
   Cta *owner;     // whose shared memory; NULL: global memory
@@ -164,7 +164,7 @@ void sim_race_copy(Warp *w, const Op *op, uint32_t lane, const AsyncTouch *a, bo
 // One lane's access to a range of shared memory, as an instruction of the generic proxy makes it.
 void sim_race_lane(Warp *w, const Op *op, uint32_t lane, const AsyncTouch *a);
 
-// ---- shared by the files of the detector ----------------------------------------------------------
+// ---- shared by the files of the detector --------------------------------------------------------
 typedef enum OrderBits { // Race.strength
   ORDER_KNOWN = 1, ORDER_STRONG = 2, ORDER_ACQUIRE = 4, ORDER_RELEASE = 8,
   ORDER_CLUSTER = 16, ORDER_WIDE = 32, // gpu or sys

@@ -28,7 +28,7 @@ static bool find_cells(Touch *t, const AsyncTouch *a, uint64_t *first, uint64_t 
   return true;
 }
 
-// ---- the asynchronous proxy -----------------------------------------------------------------------
+// ---- the asynchronous proxy ---------------------------------------------------------------------
 uint32_t sim_race_async_event(Warp *w, const Op *op, uint32_t lane) {
   RaceCta *rc = w->cta->race;
   if (!rc || rc->race->full)
@@ -98,7 +98,7 @@ void sim_race_async_begin(Warp *w, const Op *op, uint32_t lane, uint32_t event,
     to[i] = (int32_t)(event << RACE_LANE_BITS);
 }
 
-// ---- one lane of the generic proxy ----------------------------------------------------------------
+// ---- one lane of the generic proxy --------------------------------------------------------------
 void sim_race_lane(Warp *w, const Op *op, uint32_t lane, const AsyncTouch *a) {
   if (!w->cta->race || w->cta->race->race->full)
     return;

@@ -6,7 +6,7 @@
 
 typedef enum BarKind { BAR_SYNC, BAR_ARRIVE, BAR_POPC, BAR_AND, BAR_OR } BarKind;
 
-// ---- generations ----------------------------------------------------------------------------------
+// ---- generations --------------------------------------------------------------------------------
 // What a warp has brought: lanes that ended or never were count with the others.
 static uint32_t contribution(const Warp *w, const Barrier *b) {
   uint32_t here = b->arrived[w->index];
@@ -86,7 +86,7 @@ void sim_lanes_ended(Warp *w) {
   sim_cluster_lanes_ended(w->cta->cluster);
 }
 
-// ---- bar ------------------------------------------------------------------------------------------
+// ---- bar ----------------------------------------------------------------------------------------
 static bool same_in_all(const Warp *w, uint32_t at, uint32_t *value) {
   const uint32_t *r = sim_r32(w, at);
   *value = r[sim_first(w->active)];
@@ -180,7 +180,7 @@ bool sim_bar(Decoder *x, const PtxInst *in) {
   return true;
 }
 
-// ---- bar.warp.sync --------------------------------------------------------------------------------
+// ---- bar.warp.sync ------------------------------------------------------------------------------
 // Lanes may come from different bar.warp.sync instructions; the masks must agree.
 static const Op *op_barwarp(Warp *w, const Op *op) {
   uint32_t need, lane = (uint32_t)sim_first(w->active);

@@ -45,7 +45,7 @@ Status sim_tensor_map(Device *dev, const TensorMapDesc *m, void *map, Diag *d) {
   return ST_OK;
 }
 
-// ---- the box of an instruction ----------------------------------------------------------------------
+// ---- the box of an instruction ------------------------------------------------------------------
 static const Op *read_map(Warp *w, const Op *op, uint32_t lane, const Address *a, Record *r) {
   Span s;
   const Op *stop = sim_check(w, op, lane, a->space, sim_lane_address(w, a, lane), TENSOR_MAP_BYTES,
@@ -88,7 +88,7 @@ const Op *sim_tensor_box(Warp *w, const Op *op, uint32_t lane, bool store, Box *
   return NULL;
 }
 
-// ---- elements ---------------------------------------------------------------------------------------
+// ---- elements -----------------------------------------------------------------------------------
 //    TensorType  of reductions  NaN
 static const struct { uint8_t ptx; uint64_t nan; } elements[TENSOR_TYPES] = {
     [TENSOR_U8] = {PTX_T_U8, 0},      [TENSOR_U16] = {PTX_T_U16, 0},

@@ -38,7 +38,7 @@ void sim_trap_note(Cta *c, const Op *op, const char *fmt, ...) {
   va_end(ap);
 }
 
-// ---- deadlock -------------------------------------------------------------------------------------
+// ---- deadlock -----------------------------------------------------------------------------------
 // The bytes that phase expects, and what came.
 static void describe_bytes(const Mbarrier *b, char *out, size_t n) {
   *out = 0;
@@ -130,7 +130,7 @@ void sim_trap_deadlock(Cluster *k) {
       note_waits(k->ctas[r], &k->ctas[r]->warps[i], &t);
 }
 
-// ---- as messages ----------------------------------------------------------------------------------
+// ---- as messages --------------------------------------------------------------------------------
 static Place place(const Program *p, const PtxInst *in) {
   return (Place){p->module->src, in->line, in->col, 0, linemap_at(p->map, in->line)};
 }

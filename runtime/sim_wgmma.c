@@ -8,7 +8,7 @@
 #include "sim_race.h"
 #include "sim_wgmma.h"
 
-// ---- the state of a CTA ---------------------------------------------------------------------------
+// ---- the state of a CTA -------------------------------------------------------------------------
 enum { GROUPS = SIM_MAX_WARPS / WGMMA_WARPS };
 
 bool sim_wgmma_new(Cta *c) {
@@ -61,7 +61,7 @@ static void retire(const Warp *w) {
   w->cta->wgmma->in_flight -= over;
 }
 
-// ---- fence, commit, wait --------------------------------------------------------------------------
+// ---- fence, commit, wait ------------------------------------------------------------------------
 static const Op *whole_group(Warp *w, const Op *op) {
   const Op *stop = sim_together(w, op);
   int first = w->index - quarter_of(w), have = w->cta->nwarps - first;
@@ -162,7 +162,7 @@ void sim_wgmma_finish(Cta *c) {
   }
 }
 
-// ---- issue ----------------------------------------------------------------------------------------
+// ---- issue --------------------------------------------------------------------------------------
 static const Op *same_lanes(Warp *w, const Op *op, uint32_t at, char name) {
   const uint64_t *r = sim_r64(w, at);
   for (uint32_t i = 1; i < 32; i++)
@@ -353,7 +353,7 @@ static const Op *op_mma_async(Warp *w, const Op *op) {
   return op + 1;
 }
 
-// ---- memory in flight -----------------------------------------------------------------------------
+// ---- memory in flight ---------------------------------------------------------------------------
 static bool covers(uint64_t bits, bool mn_major, int rows, uint64_t at, uint64_t bytes) {
   uint32_t chunk[WGMMA_MAX_CHUNKS];
   MatrixDesc d = sim_desc(bits);
@@ -390,7 +390,7 @@ const Op *sim_wgmma_touch(Warp *w, const Op *op, const uint64_t a[32], uint64_t 
   return NULL;
 }
 
-// ---- registers in flight --------------------------------------------------------------------------
+// ---- registers in flight ------------------------------------------------------------------------
 // names: register << 1 | written
 static const Op *op_flight(Warp *w, const Op *op) {
   WarpGroup *g = group_of(w);
@@ -443,7 +443,7 @@ void sim_wgmma_guard(Decoder *x, const PtxInst *in) {
     sim_emit(x, op_note_write)->more = g.note;
 }
 
-// ---- decoding -------------------------------------------------------------------------------------
+// ---- decoding -----------------------------------------------------------------------------------
 static void add_registers(Decoder *x, WgmmaShape *s, const PtxOperand *o, uint64_t *set) {
   for (int i = 0; i < o->n; i++) {
     int32_t reg = o->v[i].kind == PTX_O_REG ? o->v[i].reg : -1;

@@ -15,7 +15,7 @@
 
 enum { WGMMA_WARPS = 4, WGMMA_CHUNK = 16, WGMMA_MAX_CHUNKS = 512 };
 
-// ---- descriptors ----------------------------------------------------------------------------------
+// ---- descriptors --------------------------------------------------------------------------------
 typedef struct MatrixDesc {
   uint32_t start, leading, stride; // bytes
   uint8_t swizzle;                 // B of ISA 5.5.7: the span is 16 << B bytes
@@ -28,7 +28,7 @@ MatrixDesc sim_desc(uint64_t bits);
 // only): chunk k * rows / 8 + mn / 8.  Fills at[] with their addresses and returns their number.
 int sim_desc_chunks(const MatrixDesc *d, bool mn_major, int rows, uint32_t *at);
 
-// ---- instructions ---------------------------------------------------------------------------------
+// ---- instructions -------------------------------------------------------------------------------
 typedef struct WgmmaShape {
   uint8_t a, b;          // MatrixType
   uint8_t rule, k;
@@ -80,7 +80,7 @@ const Op *sim_wgmma_reader(const Cta *c, uint64_t at, uint64_t bytes);
 // What a waiting group (GROUP_WGMMA) needs, as text.
 void sim_wgmma_describe(const Warp *w, const Group *g, char *out, size_t n);
 
-// ---- registers in flight --------------------------------------------------------------------------
+// ---- registers in flight ------------------------------------------------------------------------
 // A forward dataflow finds the instructions that may meet a register in flight, and the registers
 // that may be written between a wgmma.fence and the wgmma that uses them.  Programs that are right
 // have none, and pay nothing; the others are looked at when they run.

@@ -4,7 +4,7 @@
 #include "sim_matrix_ops.h"
 #include "sim_wgmma.h"
 
-// ---- operands in shared memory --------------------------------------------------------------------
+// ---- operands in shared memory ------------------------------------------------------------------
 typedef struct Operand {
   const uint8_t *data; // shared memory
   uint32_t at[WGMMA_MAX_CHUNKS];
@@ -77,7 +77,7 @@ static void words_of_a(const WgmmaIssue *issue, const Operand *a, int warp,
         words[r][i] ^= s->negate;
 }
 
-// ---- floats ---------------------------------------------------------------------------------------
+// ---- floats -------------------------------------------------------------------------------------
 static const float zeros[32];
 
 // One tile of 8 columns for one warp.
@@ -126,7 +126,7 @@ static void multiply_floats(const MatrixIsa *isa, const WgmmaIssue *issue, const
   }
 }
 
-// ---- integers -------------------------------------------------------------------------------------
+// ---- integers -----------------------------------------------------------------------------------
 // The 32 bytes of row (or column) g of 8: words of lanes 4g to 4g + 3, then the next 16 bytes.
 static void bytes_of(int32_t *to, uint32_t (*words)[32], int step, int g, bool sign) {
   for (int i = 0; i < 32; i++) {

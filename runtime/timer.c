@@ -8,7 +8,7 @@
 
 #include "bench.h"
 
-// ---- statistics -------------------------------------------------------------------------------------
+// ---- statistics ---------------------------------------------------------------------------------
 
 static int by_value(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
@@ -50,7 +50,7 @@ const char *timing_method(const Timing *t) {
                  : "eager launches, warm L2";
 }
 
-// ---- one run of timings -----------------------------------------------------------------------------
+// ---- one run of timings -------------------------------------------------------------------------
 
 typedef struct Run {
   Device *dev;
@@ -163,7 +163,7 @@ Status time_operator(Session *s, Device *dev, const Operator *op, const TimeOpts
   return st;
 }
 
-// ---- the Bench --------------------------------------------------------------------------------------
+// ---- the Bench ----------------------------------------------------------------------------------
 
 static void bench_free(Device *dev) {
   Bench *b = dev->bench;

@@ -39,7 +39,7 @@ void tune_close(Tuner *t) {
 
 void tune_begin_run(Tuner *t) { t->nseen = 0; }
 
-// ---- what a point means -----------------------------------------------------------------------------
+// ---- what a point means -------------------------------------------------------------------------
 
 static bool declares(const TemplateInfo *info, const char *name) {
   for (int i = 0; i < info->nparams; i++)
@@ -99,7 +99,7 @@ Status tune_check(Session *s, const Run *runs, int nruns, Diag *d) {
   return st;
 }
 
-// ---- before the worker ------------------------------------------------------------------------------
+// ---- before the worker --------------------------------------------------------------------------
 
 // Why a build failed.  A message that points into the PTX names the template as its origin: the text
 // is wrong.  Any other is the template's or the problem's no to this combination.
@@ -165,7 +165,7 @@ static bool worth_running(Tuner *t, const Run *r, const Params *params, const Pr
   return ok;
 }
 
-// ---- the worker's part ------------------------------------------------------------------------------
+// ---- the worker's part --------------------------------------------------------------------------
 
 static void put_number(Arena *a, Params *p, const char *name, double x) {
   params_set(a, p, name, arena_printf(a, "%.17g", x));
@@ -219,7 +219,7 @@ static Status run_in_worker(Tuner *t, const Run *r, const Params *job, Outcome *
   return end == JOB_INTERRUPTED ? ST_INTERRUPTED : ST_OK;
 }
 
-// ---- the result's line ------------------------------------------------------------------------------
+// ---- the result's line --------------------------------------------------------------------------
 
 void tune_json_field(Json *j, const Param *f) {
   char *end;

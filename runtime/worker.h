@@ -15,13 +15,13 @@
 
 #include "../gen/variant.h"
 
-// ---- lines ------------------------------------------------------------------------------------------
+// ---- lines --------------------------------------------------------------------------------------
 char *wire_line(Arena *a, const char *verb, const Params *fields); // with its newline
 // False when the line is none; *verb and the fields live in `a`.
 bool wire_parse(Arena *a, const char *line, const char **verb, Params *fields);
 double wire_number(const Params *fields, const char *name); // 0 when absent
 
-// ---- the parent's side ------------------------------------------------------------------------------
+// ---- the parent's side --------------------------------------------------------------------------
 typedef struct WorkerOpts {
   const char *program;      // this program; argv[0] where /proc has nothing better
   const char *const *args;  // after "worker", NULL-terminated: --device, --threads ...

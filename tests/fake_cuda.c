@@ -356,7 +356,7 @@ CuResult fake_cuGraphDestroy(CuGraph g) {
   return destroy(&fake.graphs, "cuGraphDestroy");
 }
 
-// ---- how the functions are found --------------------------------------------------------------------
+// ---- how the functions are found ----------------------------------------------------------------
 #ifdef FAKE_OLD
 #define X(need, name, suffix, ...)                                                                 \
   extern CuResult old_##name(__VA_ARGS__) __asm__(#name suffix)                                    \

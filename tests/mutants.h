@@ -125,7 +125,7 @@ static inline void mutant_close(MutantRun *m) {
   arena_free(m->arena);
 }
 
-// ---- mutations ------------------------------------------------------------------------------------
+// ---- mutations ----------------------------------------------------------------------------------
 // The line without what orders or masks; NULL when there is nothing to take away.
 static inline char *mutate_line(Arena *a, const char *line, size_t n) {
   static const char *const orders[] = {"bar.sync", "bar.warp.sync", "barrier.", "membar", "fence.",
@@ -161,7 +161,7 @@ static inline bool mutate_step(MutantRun *m, int step, uint32_t line) {
   return true;
 }
 
-// ---- verdicts -------------------------------------------------------------------------------------
+// ---- verdicts -----------------------------------------------------------------------------------
 static inline bool same_bits(const HostTensor *a, const HostTensor *b) {
   return a->bytes == b->bytes && (!a->host || !memcmp(a->host, b->host, a->bytes));
 }

@@ -302,7 +302,7 @@ static int teardown(void **state) {
   return 0;
 }
 
-// ---- kernels of other PTX ------------------------------------------------------------------------
+// ---- kernels of other PTX -----------------------------------------------------------------------
 static const char fill_ptx[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
                                ".visible .entry fill(.param .u64 p, .param .u32 v)\n{\n"
                                ".reg .b32 %r<3>; .reg .b64 %rd<4>;\nld.param.u64 %rd0, [p];\n"

@@ -25,7 +25,7 @@ static Counters count_block(Kit *k, uint32_t threads, const char *body) {
   return c;
 }
 
-// ---- global memory ---------------------------------------------------------------------------------
+// ---- global memory ------------------------------------------------------------------------------
 typedef struct GlobalCase {
   const char *what, *body;
   uint32_t threads;
@@ -93,7 +93,7 @@ static void test_distinct(void **state) {
   assert_int_equal(c.distinct_bytes, 192);
 }
 
-// ---- shared memory ---------------------------------------------------------------------------------
+// ---- shared memory ------------------------------------------------------------------------------
 typedef struct SharedCase {
   const char *what, *body;
   uint32_t threads;
@@ -156,7 +156,7 @@ static void test_ldmatrix(void **state) {
   }
 }
 
-// ---- local memory, instructions --------------------------------------------------------------------
+// ---- local memory, instructions -----------------------------------------------------------------
 static void test_local(void **state) {
   Kit *k = *state;
   Counters c = count_block(k, 32, ".local .align 16 .b8 l[64];\nmov.u32 %r4, l;\n"
@@ -203,7 +203,7 @@ static void test_divergence(void **state) {
   assert_int_equal(c.thread_insts, 5 * 32 + 24 + 2 * 8 + 3 * 32);
 }
 
-// ---- per instruction -------------------------------------------------------------------------------
+// ---- per instruction ----------------------------------------------------------------------------
 static const InstCount *at_line(const KernelCounts *n, uint32_t line) {
   for (int i = 0; i < n->n; i++)
     if (n->site[i].in->line == line)
@@ -251,7 +251,7 @@ static void test_off(void **state) {
   assert_memory_equal(&c, &zero, sizeof c);
 }
 
-// ---- our templates ---------------------------------------------------------------------------------
+// ---- our templates ------------------------------------------------------------------------------
 // decode_splitk reads every byte of K and V once, whatever the chunks and the tails.
 static void check_decode(Kit *k, Session *s, const char *params, const char *values, int64_t chunks,
                          uint64_t kv_bytes) {

@@ -59,7 +59,7 @@ static Device *opened(const char *path, Diag *d) {
   return dev;
 }
 
-// ---- opening ----------------------------------------------------------------------------------------
+// ---- opening ------------------------------------------------------------------------------------
 
 static void no_driver_is_one_message(void **state) {
   (void)state;
@@ -165,7 +165,7 @@ static void functions_by_their_suffixes(void **state) {
   round_trip(FAKE_OLD_LIB);
 }
 
-// ---- memory -----------------------------------------------------------------------------------------
+// ---- memory -------------------------------------------------------------------------------------
 
 static void too_much_memory_is_said_before_allocating(void **state) {
   (void)state;
@@ -228,7 +228,7 @@ static void calls_from_a_fresh_thread_work(void **state) {
   diag_free(d);
 }
 
-// ---- loading ----------------------------------------------------------------------------------------
+// ---- loading ------------------------------------------------------------------------------------
 
 static Status load(Device *dev, const char *text, const LineMap *map, Kernel **k, Diag *d) {
   return device_load_ptx(dev, source_of(d->arena, text), map, NULL, k, d);
@@ -348,7 +348,7 @@ static void entry_must_be_the_only_one(void **state) {
   diag_free(d);
 }
 
-// ---- launching --------------------------------------------------------------------------------------
+// ---- launching ----------------------------------------------------------------------------------
 
 static Launch launch_of(Kernel *k, const void *args, uint32_t bytes) {
   return (Launch){.kernel = k, .grid = {5, 1, 1}, .block = {128, 1, 1}, .cluster = {1, 1, 1},
@@ -456,7 +456,7 @@ static void sticky_errors_kill_the_device(void **state) {
   diag_free(d);
 }
 
-// ---- events, graphs, adoption, clean-up --------------------------------------------------------------
+// ---- events, graphs, adoption, clean-up ---------------------------------------------------------
 
 static void graphs_capture_launches_and_nothing_else(void **state) {
   (void)state;

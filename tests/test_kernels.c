@@ -46,7 +46,7 @@ static int close_context(void **state) {
     if ((st) != ST_OK) fail_msg("%s", diag_text((c)->d));                                          \
   } while (0)
 
-// ---- inputs ----------------------------------------------------------------------------------------
+// ---- inputs -------------------------------------------------------------------------------------
 typedef enum Fill {
   FILL_RANDOM, // everything uniform in [-1, 1]
   FILL_FLAT,   // q = 0, v[j] = j mod 256: O is the mean over the keys seen, rounded once
@@ -127,7 +127,7 @@ static void rows_fill(Buffer *b, uint64_t seed, double scale, bool counts) {
         }
 }
 
-// ---- reference -------------------------------------------------------------------------------------
+// ---- reference ----------------------------------------------------------------------------------
 typedef struct Run {
   const Problem *p;
   Operator *op;
@@ -219,7 +219,7 @@ static void check_gaps(const Run *r, const Buffer *b) {
   free(after);
 }
 
-// ---- running ---------------------------------------------------------------------------------------
+// ---- running ------------------------------------------------------------------------------------
 static void upload(Context *c, Buffer *b, const char *name) {
   DevPtr at;
   assert_ok(c, device_alloc(c->dev, b->bytes, name, &at, c->d));
@@ -340,7 +340,7 @@ static void run(Context *c, const char *name, const char *params, const char *pr
   run_hooked(c, name, params, problem, fill, grids, NULL);
 }
 
-// ---- cases -----------------------------------------------------------------------------------------
+// ---- cases --------------------------------------------------------------------------------------
 typedef struct Shape {
   int b, hq, hkv, sq, sk, causal, chunks;
 } Shape;

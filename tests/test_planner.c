@@ -79,7 +79,7 @@ static void shapes_are_buckets(void **state) {
   diag_free(d);
 }
 
-// ---- choosing -----------------------------------------------------------------------------------------
+// ---- choosing -----------------------------------------------------------------------------------
 
 typedef struct Setup {
   Diag *d;
@@ -175,7 +175,7 @@ static void prefill_is_the_default_for_several_queries(void **state) {
   close_setup(&u);
 }
 
-// ---- rows from sweeps -----------------------------------------------------------------------------------
+// ---- rows from sweeps ---------------------------------------------------------------------------
 
 static Params row_fields(Arena *a, const char *point, const char *kind, const char *us,
                          const char *modelled) {

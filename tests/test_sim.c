@@ -1,7 +1,7 @@
 // The interpreter as a device: buffers, grids, divergence, calls, graphs, counters.
 #include "sim_kit.h"
 
-// ---- divergence -----------------------------------------------------------------------------------
+// ---- divergence ---------------------------------------------------------------------------------
 // Nested branches and loops whose trip counts differ: lane i adds 0 .. i, odd lanes twice that.
 static void test_nested(void **state) {
   Kit *k = *state;
@@ -57,7 +57,7 @@ static void test_spin_warps(void **state) {
   assert_int_equal(got, 7);
 }
 
-// ---- grids ----------------------------------------------------------------------------------------
+// ---- grids --------------------------------------------------------------------------------------
 static void test_special_registers(void **state) {
   Kit *k = *state;
   Kernel *kernel = kit_load(k, "grid.ptx", "sregs");
@@ -201,7 +201,7 @@ static void test_fma(void **state) {
   }
 }
 
-// ---- shared memory, graphs ------------------------------------------------------------------------
+// ---- shared memory, graphs ----------------------------------------------------------------------
 // 160 KiB of dynamic shared memory, reversed through it.
 static void test_dynamic_shared(void **state) {
   Kit *k = *state;

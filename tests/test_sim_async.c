@@ -42,7 +42,7 @@ static void test_sizes(void **state) {
   }
 }
 
-// ---- misuse, on sim ---------------------------------------------------------------------------------
+// ---- misuse, on sim -----------------------------------------------------------------------------
 static void expect(Kit *k, const char *body, const char *what, const char *note) {
   uint32_t words[64] = {1, 2, 3};
   DevPtr in = kit_words(k, "in", words, 64);

@@ -49,7 +49,7 @@ static void test_generic(void **state) {
   }
 }
 
-// ---- moves, loads of every width ------------------------------------------------------------------
+// ---- moves, loads of every width ----------------------------------------------------------------
 static void run_body(Kit *k, const char *body, const uint32_t *in, uint32_t nin, uint32_t *got,
                      uint32_t n) {
   Kernel *kernel = kit_body(k, 2, body);

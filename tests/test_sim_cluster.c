@@ -100,7 +100,7 @@ static void test_elect(void **state) {
   kernel_free(kernel);
 }
 
-// ---- what is wrong --------------------------------------------------------------------------------
+// ---- what is wrong ------------------------------------------------------------------------------
 typedef struct Case {
   const char *what; // must stand in the first line of the message
   const char *body; // clusters of two blocks, %r1 = rank, %r2 = address of 64 bytes

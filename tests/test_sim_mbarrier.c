@@ -12,7 +12,7 @@ static const SimOpts modes[] = {
 };
 enum { MODES = sizeof modes / sizeof *modes };
 
-// ---- values -----------------------------------------------------------------------------------------
+// ---- values -------------------------------------------------------------------------------------
 static void test_pipeline(void **state) {
   Kit *k = *state;
   Kernel *kernel = kit_load(k, "mbarrier.ptx", "pipeline");
@@ -100,7 +100,7 @@ static void test_multicast(void **state) {
   }
 }
 
-// ---- misuse -----------------------------------------------------------------------------------------
+// ---- misuse -------------------------------------------------------------------------------------
 // Runs the body and compares the first message's beginning and its first note's.
 static void expect(Kit *k, uint32_t block, const char *body, const char *what, const char *note) {
   static const char prologue[] = ".shared .align 128 .b8 s[1024]; .shared .align 8 .b64 b[2];\n"

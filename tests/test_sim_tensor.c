@@ -109,7 +109,7 @@ static void check_load(Kit *k, TensorMapDesc m, uint64_t tensor_bytes, const int
   free(tensor), free(got);
 }
 
-// ---- loads ------------------------------------------------------------------------------------------
+// ---- loads --------------------------------------------------------------------------------------
 static void test_swizzles(void **state) {
   Kit *k = *state;
   for (uint8_t swizzle = 0; swizzle < 4; swizzle++) { // rows as wide as the swizzle
@@ -157,7 +157,7 @@ static void test_steps(void **state) {
   check_load(k, m, 64 * 40 * 6, (int32_t[5]){0, 34, -1});
 }
 
-// ---- stores and reductions --------------------------------------------------------------------------
+// ---- stores and reductions ----------------------------------------------------------------------
 static uint64_t word_of(const uint8_t *p) {
   uint32_t u;
   memcpy(&u, p, 4);
@@ -231,7 +231,7 @@ static void test_reductions(void **state) {
     check_store(k, m, 160 * 20, (int32_t[5]){16, 8}, kinds[i]);
 }
 
-// ---- misuse, on sim ---------------------------------------------------------------------------------
+// ---- misuse, on sim -----------------------------------------------------------------------------
 static void expect_trap(Kit *k, const char *entry, const TensorMapDesc *m, Args args,
                         const char *what) {
   Kernel *kernel = kit_load(k, "tensor.ptx", entry);
@@ -301,7 +301,7 @@ static void test_global_map(void **state) {
                                                "memory, which is no multiple of 128"));
 }
 
-// ---- maps -------------------------------------------------------------------------------------------
+// ---- maps ---------------------------------------------------------------------------------------
 static void expect_bad(Kit *k, TensorMapDesc m, const char *what) {
   uint8_t map[TENSOR_MAP_BYTES];
   diag_reset(k->diag);

@@ -8,7 +8,7 @@
 #include "sim_kit.h"
 #include "sim_matrix.h"
 
-// ---- elements -------------------------------------------------------------------------------------
+// ---- elements -----------------------------------------------------------------------------------
 typedef struct Type {
   const char *name;
   MatrixType id;
@@ -59,7 +59,7 @@ static float power_of(float v, int least) {
   return ldexpf(1, e - 1 < least ? least : e - 1);
 }
 
-// ---- one product ----------------------------------------------------------------------------------
+// ---- one product --------------------------------------------------------------------------------
 typedef struct Config {
   int a, b, n;
   bool half;        // f16 accumulator
@@ -304,7 +304,7 @@ static void test_variants(void **state) {
     product(*state, &cases[i]);
 }
 
-// ---- what is wrong --------------------------------------------------------------------------------
+// ---- what is wrong ------------------------------------------------------------------------------
 // Zeros in 4096 bytes: A, 64 rows of 32 bytes, at 0 (%rd10), B, 8 columns, at 2048 (%rd11); without a
 // swizzle.  %f0 to %f7 and %r4 to %r7 are written.
 #define ZEROS                                                                                      \

@@ -16,7 +16,7 @@
 
 #define FAKE BUILD_DIR "/tests/libfake_cuda.so"
 
-// ---- statistics -------------------------------------------------------------------------------------
+// ---- statistics ---------------------------------------------------------------------------------
 
 // n samples 1, 2 ... n in a scrambled order (7 has no divisor in common with n).
 static Timing of_first(int n) {
@@ -56,7 +56,7 @@ static void one_sample_is_its_own_interval(void **state) {
   assert_true(t.median_us == 7 && t.low_us == 7 && t.high_us == 7);
 }
 
-// ---- what is launched -------------------------------------------------------------------------------
+// ---- what is launched ---------------------------------------------------------------------------
 
 typedef struct Setup {
   Diag *d;
@@ -183,7 +183,7 @@ static void failing_launch_ends_the_capture(void **state) {
   assert_int_equal(u.fake->graphs + u.fake->execs, 0);
 }
 
-// ---- sim --------------------------------------------------------------------------------------------
+// ---- sim ----------------------------------------------------------------------------------------
 
 static Setup on_sim(void) {
   Setup u = {.d = diag_new()};

@@ -20,7 +20,7 @@
 
 static char folder[] = "/tmp/ptxsmith_tune_XXXXXX";
 
-// ---- a template with faults to choose from ------------------------------------------------------------
+// ---- a template with faults to choose from ------------------------------------------------------
 // prefill_thread, with one more parameter and its deeds.
 
 static char *replaced(Arena *a, const char *text, const char *what, const char *with) {
@@ -77,7 +77,7 @@ static int remove_folder(void **state) {
   return system(command);
 }
 
-// ---- a sweep ------------------------------------------------------------------------------------------
+// ---- a sweep ------------------------------------------------------------------------------------
 
 typedef struct Sweep {
   Diag *d;
@@ -226,7 +226,7 @@ static void results_are_stored_and_point_at_predictions(void **state) {
   close_sweep(&w);
 }
 
-// ---- scripts that are wrong -----------------------------------------------------------------------------
+// ---- scripts that are wrong ---------------------------------------------------------------------
 
 static void assert_script_says(const char *lua, const char *what) {
   Sweep w;
@@ -297,7 +297,7 @@ static void predictions_come_from_the_script(void **state) {
   close_sweep(&w);
 }
 
-// ---- workers --------------------------------------------------------------------------------------------
+// ---- workers ------------------------------------------------------------------------------------
 
 static void lines_survive_any_text(void **state) {
   (void)state;
