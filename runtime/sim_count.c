@@ -88,6 +88,20 @@ static void count_global(Warp *w, InstCount *n, const uint64_t a[32], uint32_t l
 // Lanes whose words are looked up together: 32 of 4 bytes, 16 of 8, 8 of 16.
 static uint32_t phase_lanes(uint32_t size) { return size <= 4 ? 32 : size >= 128 ? 1 : 128 / size; }
 
+// Each active lane wants what lane ^ apart wants, unless that one is inactive.
+static bool lanes_pair(const uint64_t a[32], uint32_t lanes, uint32_t apart) {
+  SIM_LANES(i, lanes)
+    if (lanes >> (i ^ apart) & 1 && a[i] != a[i ^ apart])
+      return false;
+  return true;
+}
+
+// A load whose lanes want the same in pairs returns two registers' worth in one pass, so twice the
+// lanes are looked up together (docs/counters.md, "Shared memory").
+static bool packs(const uint64_t a[32], uint32_t lanes, uint32_t size) {
+  return size > 4 && (lanes_pair(a, lanes, 1) || lanes_pair(a, lanes, 2));
+}
+
 // Most words in one bank: a word counts once however many lanes want it, but an atomic's lanes take
 // turns at it.
 static uint32_t phase_wavefronts(const uint64_t a[32], uint32_t lanes, uint32_t size, bool atomic) {
@@ -116,26 +130,36 @@ static uint32_t phase_wavefronts(const uint64_t a[32], uint32_t lanes, uint32_t 
   return most;
 }
 
-uint32_t sim_wavefronts(const uint64_t a[32], uint32_t lanes, uint32_t size, bool atomic,
+uint32_t sim_wavefronts(const uint64_t a[32], uint32_t lanes, uint32_t size, BankRule rule,
                         uint32_t *ideal) {
   uint32_t step = phase_lanes(size), total = 0;
   *ideal = 0;
   bool plain = lanes == SIM_FULL && !(a[0] & (size - 1)) && size >= 4 && is_run(a, size);
+  if (!plain && rule == BANK_LOAD && packs(a, lanes, size))
+    step *= 2;
   for (uint32_t at = 0; at < 32; at += step) {
     uint32_t phase = lanes & (step == 32 ? SIM_FULL : ((1u << step) - 1) << at);
     if (!phase)
       continue;
     ++*ideal;
-    total += plain ? 1 : phase_wavefronts(a, phase, size, atomic);
+    total += plain ? 1 : phase_wavefronts(a, phase, size, rule == BANK_ATOMIC);
   }
   return total;
 }
 
-static void count_shared(InstCount *n, const uint64_t a[32], uint32_t lanes, uint32_t size,
-                         AccessKind kind) {
+// Matrix loads (ldmatrix, wmma.load) have rows of their own, which do not pair.
+static BankRule bank_rule(const Op *op, AccessKind kind) {
+  if (kind == ACCESS_ATOMIC)
+    return BANK_ATOMIC;
+  bool load = kind == ACCESS_READ && op->in && !strcmp(ptx_inst_form(op->in)->stem, "ld");
+  return load ? BANK_LOAD : BANK_EACH;
+}
+
+static void count_shared(InstCount *n, const Op *op, const uint64_t a[32], uint32_t lanes,
+                         uint32_t size, AccessKind kind) {
   uint32_t ideal;
   SpaceCount *s = &n->shared[kind - 1];
-  s->units += sim_wavefronts(a, lanes, size, kind == ACCESS_ATOMIC, &ideal);
+  s->units += sim_wavefronts(a, lanes, size, bank_rule(op, kind), &ideal);
   s->ideal += ideal;
   s->requests++;
   s->bytes += (uint64_t)size * (uint32_t)__builtin_popcount(lanes);
@@ -158,11 +182,12 @@ static void count_local(InstCount *n, const uint64_t a[32], uint32_t lanes, uint
 }
 
 // ---- all of them --------------------------------------------------------------------------------
-static void count_space(Warp *w, InstCount *n, uint8_t space, const uint64_t a[32], uint32_t lanes,
+static void count_space(Warp *w, const Op *op, uint8_t space, const uint64_t a[32], uint32_t lanes,
                         uint32_t size, AccessKind kind) {
+  InstCount *n = &w->cta->counts[op->site];
   switch (space) {
   case PTX_S_SHARED:
-  case PTX_S_CLUSTER: count_shared(n, a, lanes, size, kind); break;
+  case PTX_S_CLUSTER: count_shared(n, op, a, lanes, size, kind); break;
   case PTX_S_LOCAL: count_local(n, a, lanes, size, kind); break;
   case PTX_S_GLOBAL: count_global(w, n, a, lanes, size, kind); break;
   default: break; // constants and parameters have a cache of their own
@@ -180,16 +205,15 @@ static uint8_t space_of(uint64_t address) {
 
 void sim_count_access(Warp *w, const Op *op, uint8_t space, const uint64_t a[32], uint32_t lanes,
                       uint32_t size, AccessKind kind) {
-  InstCount *n = &w->cta->counts[op->site];
   if (space != PTX_S_GENERIC) {
-    count_space(w, n, space, a, lanes, size, kind);
+    count_space(w, op, space, a, lanes, size, kind);
     return;
   }
   while (lanes) {
     uint8_t window = space_of(a[sim_first(lanes)]);
     uint32_t same = 0;
     SIM_LANES(i, lanes) same |= (uint32_t)(space_of(a[i]) == window) << i;
-    count_space(w, n, window, a, same, size, kind);
+    count_space(w, op, window, a, same, size, kind);
     lanes &= ~same;
   }
 }

@@ -17,8 +17,14 @@ void sim_count_access(Warp *w, const Op *op, uint8_t space, const uint64_t a[32]
 void sim_count_global_span(Cta *c, const Op *op, uint64_t address, uint64_t bytes, AccessKind kind);
 void sim_count_shared_span(Cta *c, const Op *op, uint64_t bytes, AccessKind kind);
 
+// Which lanes of a request to shared memory share a pass.
+typedef enum BankRule {
+  BANK_EACH,   // stores, matrices: lanes of the same 128 bytes; a word once for all that want it
+  BANK_LOAD,   // the same, and lanes that want the same in pairs count as one
+  BANK_ATOMIC, // lanes take turns at a word
+} BankRule;
 // Wavefronts that shared memory takes for one request; *ideal: those it takes without conflicts.
-uint32_t sim_wavefronts(const uint64_t a[32], uint32_t lanes, uint32_t size, bool atomic,
+uint32_t sim_wavefronts(const uint64_t a[32], uint32_t lanes, uint32_t size, BankRule rule,
                         uint32_t *ideal);
 
 // ---- for the launch -----------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Our counters beside those of Nsight Compute, on a machine with a GPU that allows its counters.
 #   tests/ncu/compare.sh [PROGRAM]      PROGRAM: build/ptxsmith by default
-# Exit 0 when every compared figure is within its bound (sectors 1 %, wavefronts 3 %), 1 when one is
-# not, 3 without ncu, python3 or a GPU.
+# Figures that are no pair (compare.py names the reason) are shown, not compared.  Exit 0 when every
+# compared figure is within its bound (sectors 1 %, wavefronts 3 %), 1 when one is not, 3 without ncu,
+# python3 or a GPU.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 program=${1:-build/ptxsmith}
