@@ -60,13 +60,19 @@ static void json_value(Json *j, const char *key, const ParamDecl *p, const char 
   else json_str(j, key, value);
 }
 
+// Where the template lies: in the user's folder, with that folder's name, or built in.
+static const char *place(Cmd *c, Session *s, const TemplateInfo *t) {
+  const Source *src;
+  return session_file(s, t->path, &src, c->diag) ? t->path : src->name;
+}
+
 static void json_template(Cmd *c, Session *s, const TemplateInfo *t) {
   Json j;
   json_begin(&j, c->arena);
   json_str(&j, "template", t->name);
   json_str(&j, "kind", kind_name[t->kind]);
   json_str(&j, "summary", t->summary);
-  json_str(&j, "path", t->path);
+  json_str(&j, "path", place(c, s, t));
   json_array(&j, "params");
   for (int i = 0; i < t->nparams; i++) {
     const ParamDecl *p = &t->params[i];
@@ -144,7 +150,7 @@ static Status list_template(Cmd *c, Session *s, const char *name) {
     json_template(c, s, t);
     return ST_OK;
   }
-  printf("%s: %s\n%s, %s\n", t->name, t->summary, kind_name[t->kind], t->path);
+  printf("%s: %s\n%s, %s\n", t->name, t->summary, kind_name[t->kind], place(c, s, t));
   print_params(c->arena, t);
   print_constraints(c, s, t);
   print_args(c->arena, t);

@@ -185,7 +185,9 @@ Status verify(Session *s, Device *dev, const char *template_name, const Params *
   if (st != ST_OK) return st;
   if (info->kind == KIND_CEILING) return ceiling_verify(s, dev, template_name, given, p, out, a, d);
   if (info->kind == KIND_HELPER || info->kind == KIND_COMBINE)
-    return diag_fail(d, ST_INPUT, "%s makes no answer of its own; verify a template that uses it",
+    return diag_fail(d, ST_INPUT,
+                     "%s makes no answer of its own; verify a template that uses it, or launch it: "
+                     "`gen -o FILE.ptx`, then `run FILE.ptx`",
                      template_name);
   DeviceRun run = {.dev = dev, .plan = opts->plan, .seed = opts->seed};
   if (opts->build.hook_path || opts->build.sm) run.plan.build = opts->build;
