@@ -134,9 +134,6 @@ static const char *fill_in(lua_State *L, Expansion *x, const TemplateLine *t, si
     } else {
       value[i] = lua_env_text(L, i + 2, &n[i], &why);
       if (!value[i]) lua_env_error(L, "${%s} %s", t->expr[i], why);
-      if (memchr(value[i], '\n', n[i]))
-        lua_env_error(L, "${%s} has a line break in it: PTX lines belong into the template",
-                      t->expr[i]);
     }
     total += n[i] + t->piece_len[i + 1];
   }
@@ -148,6 +145,12 @@ static const char *fill_in(lua_State *L, Expansion *x, const TemplateLine *t, si
     if (i == t->nexprs) break;
     memcpy(to, value[i], n[i]);
     to += n[i];
+  }
+  if (memchr(text, '\n', total)) { // a template's line has none of its own
+    int i = 0;
+    while (!memchr(value[i], '\n', n[i])) i++;
+    lua_env_error(L, "${%s} has a line break in it: PTX lines belong into the template",
+                  t->expr[i]);
   }
   *len = total;
   return text;

@@ -119,7 +119,6 @@ static void check_address(Check *c, const PtxInst *in, const PtxOperand *o, int 
 
 void check_addresses(Check *c, const PtxInst *in) {
   int n = 0;
-  bool writes = strchr(ptx_inst_form(in)->effects, 'W');
   for (int i = 0; i < in->nopnds; i++) {
     const PtxOperand *o = &in->opnds[i];
     if (o->kind == PTX_O_ADDR) {
@@ -130,6 +129,6 @@ void check_addresses(Check *c, const PtxInst *in) {
       n++;
     }
   }
-  if (n && writes && in->space == PTX_S_CONST)
+  if (n && in->space == PTX_S_CONST && strchr(ptx_inst_form(in)->effects, 'W'))
     check_inst_error(c, in, ".const memory can't be written");
 }

@@ -462,6 +462,11 @@ static int wanted(const PtxSpec *s, const PtxInst *in) {
 
 static bool fits_from(const Compiled *c, int s, const PtxInst *in, const PtxOperand *o, int at,
                       int n, bool prefix, uint8_t *slot) {
+  // Mandatory operands leave no choice.
+  for (; at < n && s < c->nspecs && !specs[c->spec + s].optional; at++, s++) {
+    if (!spec_fits(&specs[c->spec + s], in, &o[at])) return false;
+    slot[at] = (uint8_t)s;
+  }
   if (at == n && prefix) return true;
   if (s == c->nspecs) return at == n;
   const PtxSpec *spec = &specs[c->spec + s];

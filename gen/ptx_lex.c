@@ -26,11 +26,6 @@ void lex_init(Lex *l, Arena *a, const Source *src) {
              .line = 1};
 }
 
-bool token_is(const Token *t, const char *text) {
-  return (t->kind == TK_WORD || t->kind == TK_DOT) && strlen(text) == t->len &&
-         !memcmp(t->text, text, t->len);
-}
-
 static void newline(Lex *l) {
   l->line++;
   l->line_start = l->p;
@@ -65,10 +60,13 @@ static bool comment(Lex *l) {
 }
 
 static bool blanks(Lex *l) {
-  while (l->p < l->end) {
-    if (*l->p == '\n') l->p++, newline(l);
-    else if (is(*l->p, C_BLANK)) l->p++;
-    else if (*l->p == '/' && l->p + 1 < l->end && (l->p[1] == '/' || l->p[1] == '*')) {
+  for (;;) {
+    const char *p = l->p, *end = l->end;
+    while (p < end && is(*p, C_BLANK)) p++;
+    l->p = p;
+    if (p == end) break;
+    if (*p == '\n') l->p++, newline(l);
+    else if (*p == '/' && p + 1 < end && (p[1] == '/' || p[1] == '*')) {
       if (!comment(l)) return false;
     } else break;
   }
@@ -81,6 +79,12 @@ static void bad(Token *t, LexFault why) {
 }
 
 static int digit_of(char c) { return c <= '9' ? c - '0' : (c | 32) - 'a' + 10; }
+
+// Behind the characters of a word.
+static const char *word_end(const char *p, const char *end) {
+  while (p < end && is(*p, C_WORD)) p++;
+  return p;
+}
 
 // Digits of `base` from s to e.
 static void integer(Token *t, const char *s, const char *e, unsigned base) {
@@ -113,8 +117,7 @@ static void decimal_float(Lex *l, Token *t, const char *from) {
 }
 
 static void number(Lex *l, Token *t) {
-  const char *from = l->p, *p = l->p;
-  while (p < l->end && is(*p, C_WORD)) p++;
+  const char *from = l->p, *p = word_end(from, l->end);
   char mark = p - from > 1 && *from == '0' ? (char)(from[1] | 32) : 0;
   bool hex = mark == 'x';
   bool exponent = mark != 'x' && mark != 'f' && mark != 'd' && mark != 'b' &&
@@ -153,9 +156,9 @@ void lex_next(Lex *l, Token *t) {
   if (from >= l->end) return;
   l->token_line = l->line;
   if (is(*from, C_START)) {
-    t->kind = *from == '%' ? TK_PUNCT : TK_WORD; // a lone % is the remainder operator
-    l->p++;
-    while (l->p < l->end && is(*l->p, C_WORD)) t->kind = TK_WORD, l->p++;
+    l->p = word_end(from + 1, l->end);
+    bool lone = *from == '%' && l->p == from + 1; // the remainder operator
+    t->kind = lone ? TK_PUNCT : TK_WORD;
   } else if (is(*from, C_DIGIT)) {
     number(l, t);
   } else if (*from == '.' && from + 1 < l->end && is(from[1], C_START | C_DIGIT)) {
@@ -175,11 +178,13 @@ void lex_next(Lex *l, Token *t) {
 }
 
 void lex_opcode(Lex *l, Token *t) {
-  for (; l->p < l->end; l->p++) {
-    if (*l->p == ':' && l->p + 1 < l->end && l->p[1] == ':') l->p++;
-    else if (!is(*l->p, C_WORD) && *l->p != '.') break;
+  const char *p = l->p, *end = l->end;
+  for (; p < end; p++) {
+    if (*p == ':' && p + 1 < end && p[1] == ':') p++;
+    else if (!is(*p, C_WORD) && *p != '.') break;
   }
-  t->len = (uint32_t)(l->p - t->text);
+  l->p = p;
+  t->len = (uint32_t)(p - t->text);
 }
 
 char lex_peek(const Lex *l) {

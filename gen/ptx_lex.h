@@ -5,6 +5,8 @@
 #include "arena.h"
 #include "diag.h"
 
+#include <string.h>
+
 typedef enum TokenKind {
   TK_END,
   TK_WORD,   // add, %r1, $L__BB0_1
@@ -51,6 +53,10 @@ void lex_line(Lex *l, Token *t);
 // From where we stand to the brace that closes the next `{`; false when there is none.
 bool lex_braces(Lex *l, Token *t);
 
-bool token_is(const Token *t, const char *text); // WORD or DOT with this text
+// WORD or DOT with this text.  Inline: the length of a literal is known where it is called.
+static inline bool token_is(const Token *t, const char *text) {
+  return (t->kind == TK_WORD || t->kind == TK_DOT) && strlen(text) == t->len &&
+         !memcmp(t->text, text, t->len);
+}
 
 #endif

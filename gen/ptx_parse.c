@@ -26,12 +26,6 @@ bool parse_error(Parser *p, const Token *at, const char *fmt, ...) {
   return false;
 }
 
-void parse_next(Parser *p) { lex_next(&p->lex, &p->tok); }
-
-bool parse_is(const Parser *p, char punct) {
-  return p->tok.kind == TK_PUNCT && *p->tok.text == punct;
-}
-
 bool parse_expect(Parser *p, char punct, const char *after) {
   if (!parse_is(p, punct))
     return parse_error(p, &p->tok, "\"%c\" is expected behind %s", punct, after);

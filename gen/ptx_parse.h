@@ -70,8 +70,10 @@ typedef struct Parser {
 // ptx_parse.c
 bool parse_error(Parser *p, const Token *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4))); // returns false
-void parse_next(Parser *p);
-bool parse_is(const Parser *p, char punct);
+static inline void parse_next(Parser *p) { lex_next(&p->lex, &p->tok); }
+static inline bool parse_is(const Parser *p, char punct) {
+  return p->tok.kind == TK_PUNCT && *p->tok.text == punct;
+}
 bool parse_expect(Parser *p, char punct, const char *after); // takes it
 PtxItem *parse_item(Parser *p, PtxItemKind kind, int32_t index);
 

@@ -3,11 +3,13 @@
 
 #include <string.h>
 
-uint32_t sym_hash(const char *s, size_t n) {
-  uint32_t h = 2166136261u;
+// FNV-1a, carried on from the hash of the characters before.
+static uint32_t sym_hash_more(uint32_t h, const char *s, size_t n) {
   for (size_t i = 0; i < n; i++) h = (h ^ (unsigned char)s[i]) * 16777619u;
   return h;
 }
+
+uint32_t sym_hash(const char *s, size_t n) { return sym_hash_more(2166136261u, s, n); }
 
 static Sym **bucket(Parser *p, uint32_t hash) {
   return &p->buckets[(hash ^ hash >> 15) % SYM_BUCKETS];
@@ -179,18 +181,32 @@ static bool sreg_operand(Parser *p, const Token *t, PtxOperand *o, bool *ok) {
   return true;
 }
 
-static bool range_operand(Parser *p, const Token *t, PtxOperand *o) {
-  uint32_t prefix, number;
-  if (!split_number(t, &prefix, &number)) return false;
-  Sym *s = sym_find(p, t->text, prefix, sym_hash(t->text, prefix), SYM_RANGE);
-  if (!s || number >= p->m->reg_decls[s->index].count) return false;
-  reg_operand(p, s, number, t, o);
+// A name as a whole, and split behind a range's name: both hashes in one walk.
+typedef struct Name {
+  uint32_t hash, prefix, prefix_hash, number;
+  bool numbered;
+} Name;
+
+static Name read_name(const Token *t) {
+  Name n = {.numbered = split_number(t, &n.prefix, &n.number)};
+  if (!n.numbered) n.prefix = t->len;
+  n.prefix_hash = sym_hash(t->text, n.prefix);
+  n.hash = sym_hash_more(n.prefix_hash, t->text + n.prefix, t->len - n.prefix);
+  return n;
+}
+
+static bool range_operand(Parser *p, const Token *t, const Name *n, PtxOperand *o) {
+  if (!n->numbered) return false;
+  Sym *s = sym_find(p, t->text, n->prefix, n->prefix_hash, SYM_RANGE);
+  if (!s || n->number >= p->m->reg_decls[s->index].count) return false;
+  reg_operand(p, s, n->number, t, o);
   return true;
 }
 
 bool sym_register(Parser *p, const Token *t, PtxOperand *o) {
-  Sym *s = sym_find(p, t->text, t->len, sym_hash(t->text, t->len), SYM_REG);
-  if (!s) return range_operand(p, t, o);
+  Name n = read_name(t);
+  Sym *s = sym_find(p, t->text, t->len, n.hash, SYM_REG);
+  if (!s) return range_operand(p, t, &n, o);
   reg_operand(p, s, 0, t, o);
   return true;
 }
@@ -199,10 +215,10 @@ bool sym_register(Parser *p, const Token *t, PtxOperand *o) {
 bool sym_operand(Parser *p, const Token *t, PtxOperand *o) {
   bool ok;
   o->col = t->col;
-  Sym *s = sym_find(p, t->text, t->len, sym_hash(t->text, t->len),
-                    SYM_REG | SYM_VAR | SYM_FUNC | SYM_TABLE);
+  Name n = read_name(t);
+  Sym *s = sym_find(p, t->text, t->len, n.hash, SYM_REG | SYM_VAR | SYM_FUNC | SYM_TABLE);
   if (!s) {
-    if (range_operand(p, t, o)) return true;
+    if (range_operand(p, t, &n, o)) return true;
     return sreg_operand(p, t, o, &ok) ? ok : undeclared(p, t, o);
   }
   o->sym = s->index;

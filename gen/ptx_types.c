@@ -2,22 +2,12 @@
 
 #include <string.h>
 
-typedef struct TypeInfo {
-  const char *text;
-  int bits;
-  char class;
-} TypeInfo;
-
-static const TypeInfo types[PTX_T_COUNT] = {
+const PtxTypeInfo ptx_type_infos[PTX_T_COUNT] = {
     [PTX_T_NONE] = {"", 0, 0},
 #define X(id, text, bits, class) [PTX_T_##id] = {text, bits, class},
     PTX_TYPES(X)
 #undef X
 };
-
-int ptx_type_bits(PtxType t) { return types[t].bits; }
-char ptx_type_class(PtxType t) { return types[t].class; }
-const char *ptx_type_text(PtxType t) { return types[t].text; }
 
 static const char *const spaces[PTX_S_COUNT] = {
     [PTX_S_GENERIC] = "",

@@ -41,9 +41,16 @@ typedef enum PtxType {
   PTX_T_COUNT
 } PtxType;
 
-int ptx_type_bits(PtxType t);
-char ptx_type_class(PtxType t);
-const char *ptx_type_text(PtxType t); // "f32", without the dot
+typedef struct PtxTypeInfo {
+  const char *text;
+  int bits;
+  char class;
+} PtxTypeInfo;
+extern const PtxTypeInfo ptx_type_infos[PTX_T_COUNT];
+static inline int ptx_type_bits(PtxType t) { return ptx_type_infos[t].bits; }
+static inline char ptx_type_class(PtxType t) { return ptx_type_infos[t].class; }
+// "f32", without the dot.
+static inline const char *ptx_type_text(PtxType t) { return ptx_type_infos[t].text; }
 
 typedef enum PtxSpace {
   PTX_S_GENERIC = 0, // no space written

@@ -67,7 +67,7 @@ static const Mutant mutants[] = {
     {"no rescale of sum", "prefill_thread.ptx.in",
      "        mul.rn.f32      %sum, %sum, %rescale;\n", "", PREFILL, ROWS},
     {"no rescale of acc", "decode_splitk.ptx.in",
-     "        mul.rn.f32      ${acc}, ${acc}, %rescale;\n", "", DECODE, CHUNKS},
+     "        mul.rn.f32      %acc${acc}, %acc${acc}, %rescale;\n", "", DECODE, CHUNKS},
     {"lane groups merged without their maxima", "decode_splitk.ptx.in",
      "        sub.rn.f32      %m, %m, %all_max;\n", "        mov.f32         %m, 0f00000000;\n",
      DECODE, CHUNKS},
