@@ -16,8 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   Diag *d = diag_new();
   NpyArray a;
   if (npy_parse(copy, size, "fuzz.npy", &a, d) == ST_OK) {
-    const int bytes[] = {8, 4, 2, 2};
-    if ((const char *)a.data - copy + a.count * bytes[a.type] != (int64_t)size) abort();
+    if ((const char *)a.data - copy + a.count * npy_bytes(a.type) != (int64_t)size) abort();
     if (d->errors) abort();
   } else if (d->errors != 1) {
     abort();

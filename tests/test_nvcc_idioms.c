@@ -229,7 +229,8 @@ static void test_switches(void **state) {
 static void test_wide(void **state) {
   int64_t x[32], y[32], want[32 * 6];
   for (int i = 0; i < 32; i++) {
-    int64_t a = x[i] = number(i) * INT64_C(0x1234567890b), b = y[i] = i % 5 ? number(i + 3) : i + 1;
+    int64_t a = x[i] = (int64_t)((uint64_t)number(i) * UINT64_C(0x1234567890b)); // wraps
+    int64_t b = y[i] = i % 5 ? number(i + 3) : i + 1;
     int64_t *o = want + 6 * i;
     o[0] = (int64_t)((uint64_t)a * (uint64_t)b);
     o[1] = (int64_t)(((__int128)a * b) >> 64);
