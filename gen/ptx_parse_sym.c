@@ -143,7 +143,7 @@ static bool undeclared(Parser *p, const Token *t, PtxOperand *o) {
   int n = 0, cap = 0;
   const char **names = NULL;
   char *name = arena_strndup(p->arena, t->text, t->len);
-  uint32_t prefix, number;
+  uint32_t prefix = 0, number = 0;
   bool numbered = split_number(t, &prefix, &number);
   for (int d = p->depth; d >= 0; d--)
     for (Sym *s = p->scopes[d].syms; s; s = s->same_scope) {
