@@ -157,12 +157,13 @@ static void show_run(Cmd *c, const Request *r, const Device *dev) {
 static Status launch_all(Cmd *c, Request *r, Device *dev) {
   uint64_t n = c->cli->number[OPT_SCHEDULES], first = c->cli->number[OPT_SCHEDULE];
   uint8_t **before = arena_array(c->arena, uint8_t *, r->nargs + 1);
-  for (int i = 0; i < r->nargs; i++)
-    if (r->args[i].role == RUN_INOUT) {
-      before[i] = arena_alloc(c->arena, r->args[i].bytes + 1);
-      memcpy(before[i], r->args[i].data, r->args[i].bytes);
-    }
   Status st = ST_OK;
+  for (int i = 0; i < r->nargs && n > 1; i++)
+    if (r->args[i].role == RUN_INOUT) {
+      before[i] = malloc(r->args[i].bytes + 1);
+      if (before[i]) memcpy(before[i], r->args[i].data, r->args[i].bytes);
+      else st = diag_fail(c->diag, ST_DEVICE, "not enough host memory for a copy of arg%d", i);
+    }
   for (uint64_t s = 0; s < (n ? n : 1) && !st && !r->failed; s++) {
     if (n) cmd_schedule(c, first + s);
     for (int i = 0; s && i < r->nargs; i++)
@@ -173,6 +174,7 @@ static Status launch_all(Cmd *c, Request *r, Device *dev) {
       diag_fail(c->diag, ST_FAILED, "schedule %llu is the first of %llu that fails",
                 (unsigned long long)(first + s), (unsigned long long)n);
   }
+  for (int i = 0; i < r->nargs; i++) free(before[i]);
   return st;
 }
 
@@ -201,5 +203,6 @@ Status cmd_run(Cmd *c) {
   if (!st) st = run_args_check(r.module, r.entry, r.args, r.nargs, c->diag);
   if (!st) st = cmd_device(c, &dev);
   if (!st) st = run_on(c, &r, dev, src);
+  run_args_free(r.args, r.nargs);
   return st;
 }

@@ -44,8 +44,9 @@ static bool parse_element(const RunType *t, const char *text, uint8_t *out) {
   if (!*text || isspace((unsigned char)*text)) return false;
   if (t->dtype != DT_COUNT) {
     double v = strtod(text, &end);
-    if (!*end && end > text) dtype_store(t->dtype, out, v);
-    return !*end && end > text;
+    if (*end || end == text || (isinf(v) && errno == ERANGE)) return false;
+    dtype_store(t->dtype, out, v);
+    return !isfinite(v) || isfinite(dtype_load(t->dtype, out));
   }
   bool negative = *text == '-';
   unsigned long long v = strtoull(text + negative, &end, 0);
@@ -66,11 +67,13 @@ static uint64_t splitmix(uint64_t *state) {
 }
 
 // "iota": 0, 1, 2 ...; "random": uniform in [-1, 1), or any integer; else one value for all.
-static bool fill(RunArg *arg, const char *how, uint64_t seed) {
+static Status fill(RunArg *arg, const char *how, uint64_t seed, Diag *d) {
   const RunType *t = arg->type;
   bool iota = !strcmp(how, "iota"), is_random = !strcmp(how, "random");
   uint8_t one[8] = {0};
-  if (!iota && !is_random && !parse_element(t, how, one)) return false;
+  if (!iota && !is_random && !parse_element(t, how, one))
+    return BAD("--arg %s: \"%s\" is neither iota nor random nor a value of %s", arg->spec, how,
+               t->name);
   for (int64_t i = 0; i < arg->count; i++) {
     uint8_t *at = arg->data + i * t->bytes;
     uint64_t r = is_random ? splitmix(&seed) : (uint64_t)i;
@@ -78,10 +81,17 @@ static bool fill(RunArg *arg, const char *how, uint64_t seed) {
     else if (t->dtype == DT_COUNT) integer_store(t, at, r);
     else dtype_store(t->dtype, at, iota ? (double)i : (double)(int64_t)(r >> 11) * 0x1p-52 - 1);
   }
-  return true;
+  return ST_OK;
 }
 
 // ---- arrays -------------------------------------------------------------------------------------
+static Status make_room(RunArg *out, Diag *d) {
+  out->data = calloc(1, out->bytes + 1);
+  return out->data ? ST_OK
+                   : diag_fail(d, ST_DEVICE, "--arg %s: not enough host memory for %llu bytes",
+                               out->spec, (unsigned long long)out->bytes);
+}
+
 // "f32[64,32]", and "=how" behind it; *rest points at what follows the bracket.
 static Status array_shape(Arena *a, RunArg *out, const char *text, const char **rest, Diag *d) {
   size_t n = strcspn(text, "[");
@@ -94,20 +104,20 @@ static Status array_shape(Arena *a, RunArg *out, const char *text, const char **
   do {
     char *end = (char *)at + 1;
     long long v = isdigit((unsigned char)at[1]) ? strtoll(at + 1, &end, 10) : -1;
-    if ((*end != ',' && *end != ']') || v < 0 || out->rank == TENSOR_MAX_RANK ||
-        __builtin_mul_overflow(out->count, v, &out->count) || out->count > INT64_C(1) << 40)
+    if ((*end == ',' || *end == ']') && v >= 0 &&
+        (__builtin_mul_overflow(out->count, v, &out->count) || out->count > INT64_C(1) << 40))
+      return BAD("--arg %s: more than 2^40 elements", out->spec);
+    if ((*end != ',' && *end != ']') || v < 0 || out->rank == TENSOR_MAX_RANK)
       return BAD("--arg %s: an array is TYPE[N,...], with at most %d sizes", out->spec, TENSOR_MAX_RANK);
     out->shape[out->rank++] = v;
     at = end;
   } while (*at == ',');
   *rest = at + 1;
   out->bytes = (uint64_t)out->count * (uint64_t)out->type->bytes;
-  out->data = arena_alloc(a, out->bytes + 1);
-  memset(out->data, 0, out->bytes + 1);
-  return ST_OK;
+  return make_room(out, d);
 }
 
-static Status array_file(Arena *a, RunArg *out, const char *path, Diag *d) {
+static Status array_file(RunArg *out, const char *path, Diag *d) {
   NpyArray npy;
   char *bytes;
   Status st = npy_read(path, &npy, &bytes, d);
@@ -117,16 +127,16 @@ static Status array_file(Arena *a, RunArg *out, const char *path, Diag *d) {
   memcpy(out->shape, npy.shape, sizeof out->shape);
   out->count = npy.count;
   out->bytes = (uint64_t)npy.count * (uint64_t)out->type->bytes;
-  out->data = arena_alloc(a, out->bytes + 1);
-  memcpy(out->data, npy.data, out->bytes);
+  st = make_room(out, d);
+  if (!st) memcpy(out->data, npy.data, out->bytes);
   free(bytes);
-  return ST_OK;
+  return st;
 }
 
 static Status parse_array(Arena *a, RunArg *out, const char *text, uint64_t seed, Diag *d) {
   size_t n = strlen(text);
   bool is_file = n > 4 && !strcmp(text + n - 4, ".npy");
-  if (out->role != RUN_OUT && is_file) return array_file(a, out, text, d);
+  if (out->role != RUN_OUT && is_file) return array_file(out, text, d);
   const char *rest = "";
   if (!strchr(text, '['))
     return BAD(out->role == RUN_OUT ? "--arg %s: an output is out:TYPE[N,...], as out:f32[64,32]"
@@ -136,9 +146,9 @@ static Status parse_array(Arena *a, RunArg *out, const char *text, uint64_t seed
   if (st) return st;
   if (out->role == RUN_OUT)
     return *rest ? BAD("--arg %s: an output has no contents before the launch", out->spec) : ST_OK;
-  if (*rest != '=' || !fill(out, rest + 1, seed))
+  if (*rest != '=')
     return BAD("--arg %s: say what it holds: =iota, =random or =VALUE", out->spec);
-  return ST_OK;
+  return fill(out, rest + 1, seed, d);
 }
 
 static Status parse_bytes(Arena *a, RunArg *out, const char *hex, Diag *d) {
@@ -221,6 +231,14 @@ Status run_arg_parse(Arena *a, const char *spec, uint64_t seed, RunArg *out, Dia
   if (!parse_element(out->type, text, out->data))
     return BAD("--arg %s: \"%s\" is no %s", spec, text, out->type->name);
   return ST_OK;
+}
+
+void run_args_free(RunArg *args, int n) {
+  for (int i = 0; i < n; i++)
+    if (args[i].role >= RUN_IN) {
+      free(args[i].data);
+      args[i].data = NULL;
+    }
 }
 
 // ---- tolerance ----------------------------------------------------------------------------------

@@ -34,8 +34,7 @@ Status run_args_check(const PtxModule *m, const PtxFunc *entry, const RunArg *ar
 // ---- the launch ---------------------------------------------------------------------------------
 static Status place_array(Device *dev, RunArg *arg, int index, Diag *d) {
   char *name = arena_printf(d->arena, "arg%d", index);
-  // A pointer to nothing would be taken for a missing one.
-  Status st = device_alloc(dev, arg->bytes ? arg->bytes : 1, name, &arg->ptr, d);
+  Status st = device_alloc(dev, arg->bytes, name, &arg->ptr, d);
   if (!st && arg->role != RUN_OUT) st = device_write(dev, arg->ptr, arg->data, arg->bytes, d);
   return st;
 }

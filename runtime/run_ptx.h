@@ -31,7 +31,7 @@ typedef struct RunArg {
   const RunType *type;  // NULL: raw bytes
   int rank;
   int64_t shape[TENSOR_MAX_RANK], count;
-  uint8_t *data;        // arena: the value, or an array's elements before and after the launch
+  uint8_t *data;        // the value (arena), or an array's elements before and after (malloc'ed)
   uint64_t bytes;
   DevPtr ptr;           // of an array, while it runs
   int array;            // TMAP: index of the argument it describes
@@ -42,6 +42,7 @@ typedef struct RunArg {
 // "i32:7", "f32:0.5", "bytes:00ff", "tmap:0,box=32x8,swizzle=128,fill=nan" (box: dimension 0, the
 // contiguous one, first).  Arrays are passed as pointers.
 Status run_arg_parse(Arena *a, const char *spec, uint64_t seed, RunArg *out, Diag *d);
+void run_args_free(RunArg *args, int n); // the arrays, of arguments parsed or all zero
 
 // The number of arguments and their sizes held against the kernel's parameters.
 Status run_args_check(const PtxModule *m, const PtxFunc *entry, const RunArg *args, int n, Diag *d);

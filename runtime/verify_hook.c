@@ -56,7 +56,7 @@ static Status extra_make(Operator *op, Device *dev, const ArgDecl *arg, uint64_t
   uint64_t own = seed ^ content_hash(arg->name, strlen(arg->name));
   for (uint64_t i = 0; i < bytes / step; i++)
     dtype_store(t.dtype, host + i * step, extra_value(t.dtype, random_bits(own, i)));
-  st = device_alloc(dev, bytes ? bytes : 4, arg->name, &t.data, d);
+  st = device_alloc(dev, bytes, arg->name, &t.data, d);
   if (st == ST_OK) {
     out->p[out->n++] = t.data;
     st = device_write(dev, t.data, host, bytes, d);
@@ -124,7 +124,7 @@ static Status run_rule(HookRule *h, Operator *op, Device *dev, uint64_t bytes, D
   Extras extras = {0};
   Status st = operator_load(op, dev, d);
   if (st == ST_OK) st = operator_plan(op, dev, NULL, d);
-  if (st == ST_OK) st = device_alloc(dev, bytes ? bytes : 4, "scores", &t.data, d);
+  if (st == ST_OK) st = device_alloc(dev, bytes, "scores", &t.data, d);
   if (st == ST_OK) st = operator_bind(op, "scores", &t, d);
   if (st == ST_OK) st = extras_bind(op, dev, h->seed, &extras, d);
   for (int i = 0; i < 2 && st == ST_OK; i++) {
