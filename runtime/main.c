@@ -1,5 +1,6 @@
 // The program: parses the command line, runs one verb, prints its messages, exits with its status.
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -50,7 +51,17 @@ static Status flush_output(Diag *d) {
 
 static int exit_code(Status st) { return st == ST_INTERRUPTED ? 130 : (int)st; }
 
+// A closed standard stream's number would go to the next file opened, and messages into that file.
+static void keep_stream_numbers(void) {
+  for (int fd = open("/dev/null", O_RDONLY); fd >= 0; fd = open("/dev/null", O_RDONLY))
+    if (fd > STDERR_FILENO) {
+      close(fd);
+      return;
+    }
+}
+
 int main(int argc, char **argv) {
+  keep_stream_numbers();
   signal(SIGPIPE, SIG_IGN);
   Cli cli;
   Cmd c = {.arena = arena_new(), .diag = diag_new(), .cli = &cli, .program = argv[0]};

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,13 +14,16 @@ static Status cannot_write(const char *path, int err, Diag *d) {
 Status outfile_open(Arena *a, const char *path, Outfile *out, Diag *d) {
   struct stat st;
   bool there = !stat(path, &st);
-  *out = (Outfile){.path = arena_strdup(a, path)};
+  char *real = there ? realpath(path, NULL) : NULL; // a link stays one: its target is replaced
+  *out = (Outfile){.path = arena_strdup(a, real ? real : path)};
+  free(real);
   if (there && !S_ISREG(st.st_mode)) { // a pipe or /dev/null can't be renamed onto
     out->f = fopen(path, "wb");
     return out->f ? ST_OK : cannot_write(path, errno, d);
   }
-  out->temp = arena_printf(a, "%s.%ld.tmp", path, (long)getpid());
+  out->temp = arena_printf(a, "%s.%ld.tmp", out->path, (long)getpid());
   int fd = open(out->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd >= 0 && there) fchmod(fd, st.st_mode & 07777); // who may read it stays as it was
   out->f = fd < 0 ? NULL : fdopen(fd, "wb");
   if (out->f) return ST_OK;
   int err = errno;
