@@ -17,6 +17,11 @@ Diag *api_begin(psm_session *s) {
   return s->diag;
 }
 
+bool api_needs(const void *text, const char *what, Diag *d) {
+  if (!text) diag_error(d, NOWHERE, "%s is NULL", what);
+  return text != NULL;
+}
+
 Status api_build_opts(const char *target, const char *hook, VariantOpts *out, Diag *d) {
   *out = (VariantOpts){.hook_path = hook};
   return target ? parse_target(target, &out->sm, &out->sm_suffix, d) : ST_OK;
@@ -52,6 +57,7 @@ psm_status psm_generate(psm_session *s, const char *template_name, const char *p
                         const char *target, psm_variant **out) {
   Diag *d = api_begin(s);
   *out = NULL;
+  if (!api_needs(template_name, "template_name", d)) return PSM_INPUT;
   Arena *a = arena_new();
   Params given = {0};
   VariantOpts opts;
@@ -84,6 +90,7 @@ const char *psm_variant_entry(const psm_variant *v) { return v->variant->entry->
 
 psm_status psm_check(psm_session *s, const char *name, const char *ptx, size_t bytes) {
   Diag *d = api_begin(s);
+  if (!api_needs(name, "name", d) || !api_needs(ptx, "ptx", d)) return PSM_INPUT;
   Arena *a = arena_new();
   const PtxModule *m = ptx_parse(a, source_new(a, name, arena_strndup(a, ptx, bytes), bytes), NULL, d);
   bool good = m && !ptx_check(m, d) && !d->errors;

@@ -37,6 +37,8 @@ struct psm_operator {
 
 // Every call begins with this: the messages of the one before are forgotten.
 Diag *api_begin(psm_session *s);
+// A text that may not be NULL: false, and said.
+bool api_needs(const void *text, const char *what, Diag *d);
 // The status of a call, from what the inside said.
 static inline psm_status api_status(Status st) { return (psm_status)st; }
 Status api_build_opts(const char *target, const char *hook, VariantOpts *out, Diag *d);

@@ -17,6 +17,7 @@ psm_status psm_kernel_load(psm_device *dev, const char *name, const char *ptx, s
                            const char *entry, psm_kernel **out) {
   Diag *d = api_begin(dev->owner);
   *out = NULL;
+  if (!api_needs(name, "name", d) || !api_needs(ptx, "ptx", d)) return PSM_INPUT;
   psm_kernel *k = calloc(1, sizeof *k);
   if (!k) abort();
   k->device = dev;
@@ -66,6 +67,7 @@ static Status pack(psm_kernel *k, const psm_kernel_arg *args, int nargs, Diag *d
       return diag_error(d, (Place){k->module->src, v->line, v->col, 0, NULL},
                         "argument %d is %llu bytes, parameter %s has %llu", i,
                         (unsigned long long)args[i].bytes, v->name, (unsigned long long)v->bytes);
+    if (!api_needs(args[i].data, v->name, d)) return ST_INPUT;
     memcpy(k->block + v->offset, args[i].data, v->bytes);
   }
   return ST_OK;

@@ -2,6 +2,7 @@
 #include "api.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ _Static_assert((int)PSM_MAX_RANK == TENSOR_MAX_RANK, "psm_tensor mirrors Tensor"
 psm_status psm_problem_new(psm_session *s, const char *values, psm_problem **out) {
   Diag *d = api_begin(s);
   *out = NULL;
+  if (!api_needs(values, "values", d)) return PSM_INPUT;
   psm_problem *p = calloc(1, sizeof *p);
   if (!p) abort();
   p->owner = s;
@@ -35,8 +37,20 @@ void psm_problem_free(psm_problem *p) {
   free(p);
 }
 
+// Names of the problem have kinds; others (a hook's values) take either.
+static bool takes(const char *name, ProblemKind kind, Diag *d) {
+  if (!api_needs(name, "name", d)) return false;
+  const ProblemName *known = problem_name_find(name);
+  if (!known || (kind == PROBLEM_SIZE && known->kind != PROBLEM_DTYPE) || known->kind == kind)
+    return true;
+  diag_error(d, NOWHERE, "problem: %s takes no %s", name,
+             kind == PROBLEM_FLOAT ? "floating-point number" : "number");
+  return false;
+}
+
 psm_status psm_problem_set_int(psm_problem *p, const char *name, int64_t value) {
   Diag *d = api_begin(p->owner);
+  if (!takes(name, PROBLEM_SIZE, d)) return PSM_INPUT;
   Problem *changed = problem_copy(p->arena, p->problem);
   problem_set_int(changed, name, value);
   Status st = problem_check(changed, d);
@@ -45,7 +59,10 @@ psm_status psm_problem_set_int(psm_problem *p, const char *name, int64_t value) 
 }
 
 psm_status psm_problem_set_float(psm_problem *p, const char *name, double value) {
-  api_begin(p->owner);
+  Diag *d = api_begin(p->owner);
+  if (!takes(name, PROBLEM_FLOAT, d)) return PSM_INPUT;
+  if (!isfinite((float)value)) // kernels take it as f32
+    return api_status(diag_error(d, NOWHERE, "problem: %s=%g: no finite number of f32", name, value));
   problem_set_float(p->problem, name, value);
   return PSM_OK;
 }
@@ -64,6 +81,7 @@ psm_status psm_operator_new(psm_device *dev, const char *template_name, const ch
                             const psm_problem *p, const psm_options *options, psm_operator **out) {
   Diag *d = api_begin(dev->owner);
   *out = NULL;
+  if (!api_needs(template_name, "template_name", d) || !api_needs(p, "problem", d)) return PSM_INPUT;
   Arena *a = arena_new();
   Params given = {0};
   PlanOpts opts = {.grid = options ? options->grid : 0};
@@ -105,6 +123,7 @@ static Status replan(psm_operator *w, Diag *d) {
 
 psm_status psm_operator_set_int(psm_operator *w, const char *name, int64_t value) {
   Diag *d = api_begin(w->device->owner);
+  if (!api_needs(name, "name", d)) return PSM_INPUT;
   const Value *old = problem_value(w->op->problem, name);
   if (!old || old->is_float)
     return api_status(diag_error(d, NOWHERE, "the problem has no whole number named %s", name));
@@ -165,6 +184,7 @@ psm_status psm_operator_arg(psm_operator *op, int index, psm_arg *out) {
 
 psm_status psm_bind(psm_operator *op, const char *name, const psm_tensor *t) {
   Diag *d = api_begin(op->device->owner);
+  if (!api_needs(name, "name", d)) return PSM_INPUT;
   if (!t) return api_status(operator_bind(op->op, name, NULL, d));
   if (t->rank < 1 || t->rank > TENSOR_MAX_RANK)
     return api_status(diag_error(d, NOWHERE, "%s: has %d dimensions; 1 to %d are possible", name,

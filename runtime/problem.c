@@ -107,6 +107,8 @@ static Status set_float(Problem *p, const char *name, const char *text, Diag *d)
   double f = strtod(text, &end);
   if (end == text || *end || !isfinite(f))
     return diag_fail(d, ST_INPUT, "%s=%s: %s takes a finite number", name, text, name);
+  if (!isfinite((float)f)) // kernels take it as f32
+    return diag_fail(d, ST_INPUT, "%s=%s: does not fit f32", name, text);
   problem_set_float(p, name, f);
   return ST_OK;
 }

@@ -89,6 +89,39 @@ static void mistakes_are_told(void **state) {
   psm_variant_free(v);
 }
 
+static void a_missing_text_is_told(void **state) {
+  Fixture *f = *state;
+  psm_variant *v = (psm_variant *)f;
+  psm_problem *p = (psm_problem *)f;
+  psm_operator *op = (psm_operator *)f;
+  psm_kernel *k = (psm_kernel *)f;
+  assert_error(f, psm_generate(f->s, NULL, NULL, NULL, &v), PSM_INPUT, "template_name is NULL");
+  assert_error(f, psm_check(f->s, NULL, "", 0), PSM_INPUT, "name is NULL");
+  assert_error(f, psm_check(f->s, "x", NULL, 0), PSM_INPUT, "ptx is NULL");
+  assert_error(f, psm_kernel_load(f->dev, NULL, "", 0, NULL, &k), PSM_INPUT, "name is NULL");
+  assert_error(f, psm_kernel_load(f->dev, "x", NULL, 0, NULL, &k), PSM_INPUT, "ptx is NULL");
+  assert_error(f, psm_problem_new(f->s, NULL, &p), PSM_INPUT, "values is NULL");
+  assert_error(f, psm_operator_new(f->dev, "combine", NULL, NULL, NULL, &op), PSM_INPUT,
+               "problem is NULL");
+  assert_true(!v && !p && !op && !k);
+}
+
+static void values_are_held_against_their_kind(void **state) {
+  Fixture *f = *state;
+  psm_problem *p;
+  good(f, psm_problem_new(f->s, "b=1,hq=4,hkv=2,sq=1,sk=33,d=64", &p));
+  assert_error(f, psm_problem_set_float(p, "scale", NAN), PSM_INPUT, "scale=nan");
+  assert_error(f, psm_problem_set_float(p, "scale", 1e39), PSM_INPUT, "scale=1e+39");
+  assert_error(f, psm_problem_set_float(p, "seqlen_k", 7.5), PSM_INPUT, "seqlen_k takes no");
+  assert_error(f, psm_problem_set_float(p, NULL, 1), PSM_INPUT, "name is NULL");
+  assert_error(f, psm_problem_set_int(p, "dtype", 1), PSM_INPUT, "dtype takes no number");
+  assert_error(f, psm_problem_set_int(p, "heads_kv", 3), PSM_INPUT, "multiple");
+  assert_error(f, psm_problem_set_int(p, NULL, 3), PSM_INPUT, "name is NULL");
+  good(f, psm_problem_set_float(p, "scale", 3e38));
+  good(f, psm_problem_set_int(p, "causal", 1));
+  psm_problem_free(p);
+}
+
 // ---- running ------------------------------------------------------------------------------------
 typedef struct Decode {
   psm_operator *op;
@@ -346,6 +379,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(generated_text_is_checked_text, setup, teardown),
       cmocka_unit_test_setup_teardown(a_higher_target_is_written, setup, teardown),
       cmocka_unit_test_setup_teardown(mistakes_are_told, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_missing_text_is_told, setup, teardown),
+      cmocka_unit_test_setup_teardown(values_are_held_against_their_kind, setup, teardown),
       cmocka_unit_test_setup_teardown(decode_gives_the_mean, setup, teardown),
       cmocka_unit_test_setup_teardown(a_growing_cache_needs_no_new_operator, setup, teardown),
       cmocka_unit_test_setup_teardown(strides_are_in_elements, setup, teardown),
