@@ -68,7 +68,7 @@ static int hook_emit(lua_State *L) {
     set_register(L, registers[i], reg);
   }
   emitf(L, "{"); // a scope: the hook's own registers and labels, at every point anew
-  x->hook_runs = true;
+  x->hook_runs = x->hook_used = true;
   run_hook(L, x);
   x->hook_runs = false;
   emitf(L, "}");

@@ -50,6 +50,7 @@ typedef struct Expansion {
   bool hook_trial;         // its first run: declares Args, and its PTX lines go nowhere
   bool hook_saw_ptx;
   bool hook_runs;          // its lines are being put in
+  bool hook_used;          // a point took it
   int first_hook_arg;      // index in v->args
 
   struct OriginTable *origins;

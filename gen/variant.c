@@ -55,6 +55,8 @@ Status variant_build(Session *s, const char *template_name, const Params *given,
   v->arena = a;
   Expansion x = {.v = v, .opts = opts ? opts : &none, .given = given, .d = d};
   Status st = session_expand(s, template_name, &x);
+  if (st == ST_OK && x.hook && !x.hook_used)
+    st = diag_fail(d, ST_INPUT, "%s has no point for the hook '%s'", template_name, x.hook->name);
   if (st == ST_OK) {
     v->id = variant_id(a, v);
     expansion_assemble(&x);
