@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { STATIC_SHARED_LIMIT = 48 * 1024 };
+enum { STATIC_SHARED_LIMIT = 48 * 1024, CONSTANT_LIMIT = 64 * 1024 };
 
 // ---- messages ----------------------------------------------------------------------------------
 static Place place_of(const Check *c, uint32_t line, uint32_t col, uint32_t span) {
@@ -125,10 +125,26 @@ static void check_function(Check *c) {
   if (c->diag->errors == before) check_flow(c);
 }
 
+// Constants outside of the driver's own banks: 64 KiB a module (ISA 5.1.3).
+static void check_constants(Check *c) {
+  uint64_t bytes = 0;
+  for (int i = 0; i < c->m->nvars; i++) {
+    const PtxVar *v = &c->m->vars[i];
+    if (v->space != PTX_S_CONST || v->is_extern) continue;
+    bytes = (bytes + v->align - 1) / v->align * v->align + v->bytes;
+    if (bytes <= CONSTANT_LIMIT) continue;
+    diag_error(c->diag, place_of(c, v->line, v->col, (uint32_t)strlen(v->name)),
+               "with \"%s\" the module has %llu bytes of constants; the limit is %d", v->name,
+               (unsigned long long)bytes, CONSTANT_LIMIT);
+    return;
+  }
+}
+
 Status ptx_check(const PtxModule *m, Diag *d) {
   Check c = {.m = m, .diag = d, .arena = arena_new()};
   int before = d->errors;
   check_target(&c);
+  check_constants(&c);
   for (int i = 0; i < m->nfuncs && d->errors < d->limit; i++) {
     c.f = &m->funcs[i];
     if (c.f->defined) check_function(&c);
