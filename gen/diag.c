@@ -182,6 +182,18 @@ void diag_reset(Diag *d) {
   d->errors = d->warnings = 0;
 }
 
+// A message quotes what was read, and that may be megabytes; a driver's log is some kilobytes.
+enum { LONGEST_MESSAGE = 16384 };
+
+static char *bounded(char *what) {
+  size_t n = strlen(what);
+  if (n <= LONGEST_MESSAGE) return what;
+  n = LONGEST_MESSAGE;
+  while (n && is_continuation(what[n])) n--;
+  memcpy(what + n, "...", 4);
+  return what;
+}
+
 static void add(Diag *d, Severity sev, Place at, const char *fmt, va_list ap) {
   bool dropped = false;
   if (sev == SEV_ERROR)
@@ -200,7 +212,7 @@ static void add(Diag *d, Severity sev, Place at, const char *fmt, va_list ap) {
   m->file = at.src ? arena_strdup(d->arena, at.src->name) : "";
   m->line = at.line;
   m->col = at.col;
-  m->what = arena_vprintf(d->arena, fmt, ap);
+  m->what = bounded(arena_vprintf(d->arena, fmt, ap));
   m->origin_file = at.origin ? arena_strdup(d->arena, at.origin->src->name) : "";
   m->origin_line = at.origin ? at.origin->line : 0;
   m->text = render(d->arena, sev, &at, m->what);

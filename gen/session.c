@@ -149,8 +149,9 @@ static Names template_names(Session *s) {
 static void add_folder(Session *s, Names *names, const char *below) {
   DIR *dir = s->dir ? opendir(arena_printf(s->arena, "%s/%s%s", s->dir, TEMPLATES, below)) : NULL;
   for (struct dirent *e; dir && (e = readdir(dir));)
-    *arena_push(s->arena, names->v, names->n, names->cap) =
-        arena_printf(s->arena, "%s%s%s", TEMPLATES, below, e->d_name);
+    if (e->d_name[0] != '.')
+      *arena_push(s->arena, names->v, names->n, names->cap) =
+          arena_printf(s->arena, "%s%s%s", TEMPLATES, below, e->d_name);
   if (dir) closedir(dir);
 }
 

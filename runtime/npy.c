@@ -42,7 +42,7 @@ static bool take_string(Cursor *c, char *buf, size_t size) {
   char quote = *c->p++;
   size_t n = 0;
   while (c->p < c->end && *c->p != quote) {
-    if (n + 1 == size || *c->p == '\\') return false;
+    if (n + 1 == size || *c->p == '\\' || !*c->p) return false;
     buf[n++] = *c->p++;
   }
   buf[n] = 0;
