@@ -62,7 +62,8 @@ psm_status psm_problem_set_float(psm_problem *p, const char *name, double value)
   Diag *d = api_begin(p->owner);
   if (!takes(name, PROBLEM_FLOAT, d)) return PSM_INPUT;
   if (!isfinite((float)value)) // kernels take it as f32
-    return api_status(diag_error(d, NOWHERE, "problem: %s=%g: no finite number of f32", name, value));
+    return api_status(
+        diag_error(d, NOWHERE, "problem: %s=%g: no finite number of f32", name, value));
   problem_set_float(p->problem, name, value);
   return PSM_OK;
 }
@@ -81,7 +82,8 @@ psm_status psm_operator_new(psm_device *dev, const char *template_name, const ch
                             const psm_problem *p, const psm_options *options, psm_operator **out) {
   Diag *d = api_begin(dev->owner);
   *out = NULL;
-  if (!api_needs(template_name, "template_name", d) || !api_needs(p, "problem", d)) return PSM_INPUT;
+  if (!api_needs(template_name, "template_name", d) || !api_needs(p, "problem", d))
+    return PSM_INPUT;
   Arena *a = arena_new();
   Params given = {0};
   PlanOpts opts = {.grid = options ? options->grid : 0};

@@ -108,7 +108,8 @@ static Status array_shape(Arena *a, RunArg *out, const char *text, const char **
         (__builtin_mul_overflow(out->count, v, &out->count) || out->count > INT64_C(1) << 40))
       return BAD("--arg %s: more than 2^40 elements", out->spec);
     if ((*end != ',' && *end != ']') || v < 0 || out->rank == TENSOR_MAX_RANK)
-      return BAD("--arg %s: an array is TYPE[N,...], with at most %d sizes", out->spec, TENSOR_MAX_RANK);
+      return BAD("--arg %s: an array is TYPE[N,...], with at most %d sizes", out->spec,
+                 TENSOR_MAX_RANK);
     out->shape[out->rank++] = v;
     at = end;
   } while (*at == ',');
