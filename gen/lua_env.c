@@ -316,7 +316,7 @@ static int undefined_name(lua_State *L) {
   for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1))
     if (lua_type(L, -2) == LUA_TSTRING)
       *arena_push(e->error_arena, names, n, cap) = lua_tostring(L, -2);
-  qsort(names, (size_t)n, sizeof *names, compare_names);
+  if (names) qsort(names, (size_t)n, sizeof *names, compare_names);
   const char *name = lua_tostring(L, 2);
   return lua_env_error(L, "undefined name '%s'%s", name,
                        diag_nearest(e->error_arena, name, names, n));

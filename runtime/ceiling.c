@@ -390,7 +390,7 @@ static Status allocate(Measure *m) {
 
 static Status measure_memory(Measure *m, Ceiling *out) {
   Candidates read = {0}, copy = {0};
-  Fastest r, w;
+  Fastest r = {0}, w = {0};
   double bytes = 4.0 * (double)m->words;
   bool sim = device_info(m->dev)->is_sim; // one variant of each: run and checked, not timed
   Status st = ST_OK;

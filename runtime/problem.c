@@ -71,7 +71,7 @@ void problem_set_float(Problem *p, const char *name, double f) {
   Value *v = value_set(p, name);
   v->is_float = true;
   v->f = f;
-  v->i = f > -0x1p62 && f < 0x1p62 ? (int64_t)f : 0;
+  v->i = fabs(f) < 0x1p62 ? (int64_t)f : 0;
 }
 
 Problem *problem_copy(Arena *a, const Problem *p) {

@@ -352,7 +352,7 @@ typedef struct Walk { int block, next; } Walk;
 
 static int pick_succ(const PtxFlow *flow, const PtxBlock *b, int self, int nth) {
   // Shallow ones first; of equals, the one that falls through last.
-  int order[64], n = b->nsucc < 64 ? b->nsucc : 64;
+  int order[64] = {0}, n = b->nsucc < 64 ? b->nsucc : 64;
   for (int i = 0; i < n; i++) {
     int s = b->succ[i], j = i;
 #define KEY(s) (flow->blocks[s].depth * 2 + ((s) == self + 1))

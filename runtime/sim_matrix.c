@@ -57,7 +57,7 @@ void sim_matrix_shape(const PtxInst *in, int shape[3]) {
 // One 16 x 8 tile of them: four registers of f32, or two of f16 pairs.
 void sim_load_acc(const MatrixIsa *isa, Acc *acc, uint32_t *const *regs, bool half) {
   for (int i = 0; i < 4; i++)
-    acc->p[i] = acc->v[i];
+    acc->p[i] = acc->v[i]; // cppcheck-suppress uninitvar ; an array: its address is taken
   if (half)
     isa->unpack(acc->p, (const uint32_t *const *)regs);
   else

@@ -305,7 +305,7 @@ static uint8_t scope_of(const PtxInst *in) {
 uint8_t race_strength(Race *r, const Op *op) {
   uint8_t *at = &r->strength[op - r->grid->prog->ops];
   if (*at)
-    return *at;
+    return *at; // cppcheck-suppress identicalInnerCondition ; never in a loop
   const PtxInst *in = op->in;
   const char *stem = ptx_inst_form(in)->stem;
   bool fence = !strcmp(stem, "membar") || !strcmp(stem, "fence");
