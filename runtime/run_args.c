@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "run_ptx.h"
 
@@ -85,8 +86,13 @@ static Status fill(RunArg *arg, const char *how, uint64_t seed, Diag *d) {
 }
 
 // ---- arrays -------------------------------------------------------------------------------------
+// Asked of the machine first: a system that overcommits would grant it and kill the program later.
+static bool fits_in_memory(uint64_t bytes) {
+  return bytes / (uint64_t)sysconf(_SC_PAGESIZE) < (uint64_t)sysconf(_SC_PHYS_PAGES);
+}
+
 static Status make_room(RunArg *out, Diag *d) {
-  out->data = calloc(1, out->bytes + 1);
+  out->data = fits_in_memory(out->bytes) ? calloc(1, out->bytes + 1) : NULL;
   return out->data ? ST_OK
                    : diag_fail(d, ST_DEVICE, "--arg %s: not enough host memory for %llu bytes",
                                out->spec, (unsigned long long)out->bytes);
