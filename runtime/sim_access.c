@@ -311,8 +311,7 @@ static const Op *check_all(Warp *w, const Op *op, uint64_t a[32], AccessKind kin
 // Shared memory that a wgmma in flight reads must not be written.
 static const Op *check_wgmma(Warp *w, const Op *op, const uint64_t a[32]) {
   bool shared = op->space == PTX_S_SHARED || op->space == PTX_S_CLUSTER ||
-                (op->space == PTX_S_GENERIC &&
-                 (a[sim_first(w->active)] & ~SIM_OFFSET_MASK) == SIM_WINDOW_SHARED);
+                op->space == PTX_S_GENERIC;
   return shared ? sim_wgmma_touch(w, op, a, (uint64_t)op->bytes * op->vec) : NULL;
 }
 

@@ -166,6 +166,8 @@ bool sim_cta_round(Cta *c, bool *moved) {
     sim_warp_run(w);
     if (c->async && sim_completion(c) == SIM_RANDOM)
       sim_async_random(c);
+    if (c->wgmma && c->wgmma->in_flight && sim_completion(c) == SIM_RANDOM)
+      sim_wgmma_random(c);
     if (sim_cluster_trap(c->cluster) || !within_limits(c, w))
       return false;
   }

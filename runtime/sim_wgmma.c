@@ -3,13 +3,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "sim_async.h"
 #include "sim_count.h"
 #include "sim_matrix_ops.h"
 #include "sim_race.h"
+#include "sim_run.h"
 #include "sim_wgmma.h"
 
 // ---- the state of a CTA -------------------------------------------------------------------------
-enum { GROUPS = SIM_MAX_WARPS / WGMMA_WARPS };
+enum { GROUPS = SIM_MAX_WARPS / WGMMA_WARPS, ALL = (1 << WGMMA_WARPS) - 1 };
 
 bool sim_wgmma_new(Cta *c) {
   int n = c->grid->prog->wgmma_suspects;
@@ -97,6 +99,15 @@ static uint64_t wait_end(WarpGroup *g, int q, uint64_t pending) {
   return end;
 }
 
+static const Op *multiply_up_to(Warp *w, uint64_t end) {
+  WarpGroup *g = group_of(w);
+  const Op *stop = NULL;
+  for (uint64_t i = g->first; i < end && !stop; i++)
+    if (!issue_at(g, i)->done)
+      stop = sim_wgmma_multiply(w, issue_at(g, i));
+  return stop;
+}
+
 // imm: groups that may be pending.
 static const Op *op_wait(Warp *w, const Op *op) {
   const Op *stop = whole_group(w, op);
@@ -106,14 +117,13 @@ static const Op *op_wait(Warp *w, const Op *op) {
   int q = quarter_of(w);
   uint64_t end = wait_end(g, q, op->imm);
   for (uint64_t i = g->waited[q]; i < end; i++) {
-    if (issue_at(g, i)->warps == (1 << WGMMA_WARPS) - 1)
+    if (issue_at(g, i)->warps == ALL)
       continue;
     w->groups[w->cur].state = GROUP_WGMMA; // until the other warps have issued it
     return sim_leave(w, EV_BLOCK, op);
   }
-  for (uint64_t i = g->first; i < end; i++)
-    if (!issue_at(g, i)->done && (stop = sim_wgmma_multiply(w, issue_at(g, i))))
-      return stop;
+  if ((stop = multiply_up_to(w, end)))
+    return stop;
   for (uint64_t i = g->waited[q]; i < end; i++)
     if (issue_at(g, i)->event)
       sim_race_async_end(w->cta, w->index, SIM_FULL, issue_at(g, i)->event);
@@ -136,7 +146,7 @@ void sim_wgmma_describe(const Warp *w, const Group *g, char *out, size_t n) {
   int q = quarter_of(w);
   for (uint64_t i = wg->waited[q]; i < wg->issued[q]; i++) {
     const WgmmaIssue *issue = issue_at(wg, i);
-    if (issue->warps != (1 << WGMMA_WARPS) - 1) {
+    if (issue->warps != ALL) {
       snprintf(out, n, "warp %d, lanes %08x: for all warps of its warpgroup to issue the wgmma of "
                "line %u: mask %x of f has", w->index, g->mask, issue->op->in->line, issue->warps);
       return;
@@ -154,7 +164,7 @@ void sim_wgmma_finish(Cta *c) {
       q = g->waited[k] == g->first && g->issued[k] > g->first ? k : q;
     Warp *w = &c->warps[WGMMA_WARPS * i + q];
     w->cur = -1;
-    if (g->issues[0].warps == (1 << WGMMA_WARPS) - 1)
+    if (g->issues[0].warps == ALL)
       sim_trap_at(w, g->issues[0].op, 0, "the warp ended without wgmma.wait_group for this");
     else
       sim_trap_at(w, g->issues[0].op, 0, "warps %x of the warpgroup ended without issuing this",
@@ -348,9 +358,24 @@ static const Op *op_mma_async(Warp *w, const Op *op) {
   issue->warps |= (uint8_t)(1 << q);
   issue->regs[q] = w->regs;
   issue->group[q] = g->committed[q];
-  if (issue->warps == (1 << WGMMA_WARPS) - 1)
-    wake_group(w);
-  return op + 1;
+  if (issue->warps != ALL)
+    return op + 1;
+  wake_group(w);
+  stop = sim_wgmma_check(w, issue);
+  if (!stop && sim_completion(w->cta) == SIM_EAGER)
+    stop = multiply_up_to(w, g->issued[q]);
+  return stop ? stop : op + 1;
+}
+
+// Issues are computed in their order, but at any moment: SIM_RANDOM.
+void sim_wgmma_random(Cta *c) {
+  for (int i = 0; i < GROUPS && !c->trap.set; i++) {
+    WarpGroup *g = &c->wgmma->groups[i];
+    for (int k = 0; k < g->n && g->issues[k].warps == ALL && !c->trap.set; k++)
+      if (!g->issues[k].done && (sim_random(c) % 4 == 0 ||
+                                 sim_wgmma_multiply(&c->warps[WGMMA_WARPS * i], &g->issues[k])))
+        break;
+  }
 }
 
 // ---- memory in flight ---------------------------------------------------------------------------
@@ -365,7 +390,7 @@ static bool covers(uint64_t bits, bool mn_major, int rows, uint64_t at, uint64_t
 }
 
 const Op *sim_wgmma_reader(const Cta *c, uint64_t at, uint64_t bytes) {
-  for (int i = 0; i < GROUPS; i++) {
+  for (int i = 0; i < GROUPS && c->wgmma->in_flight; i++) {
     const WarpGroup *g = &c->wgmma->groups[i];
     for (int k = 0; k < g->n; k++) {
       const WgmmaIssue *p = &g->issues[k];
@@ -380,9 +405,18 @@ const Op *sim_wgmma_reader(const Cta *c, uint64_t at, uint64_t bytes) {
   return NULL;
 }
 
+// Whose shared memory an address is in; NULL: nobody's.
+static const Cta *owner_of(const Warp *w, const Op *op, uint64_t address) {
+  if (op->space == PTX_S_GENERIC && (address & ~SIM_OFFSET_MASK) != SIM_WINDOW_SHARED)
+    return NULL;
+  uint64_t rank = (address & SIM_OFFSET_MASK) >> SIM_RANK_SHIFT;
+  return rank ? sim_cluster_cta(w->cta, (uint32_t)rank - 1) : w->cta;
+}
+
 const Op *sim_wgmma_touch(Warp *w, const Op *op, const uint64_t a[32], uint64_t bytes) {
   SIM_LANES(i, w->active) {
-    const Op *by = sim_wgmma_reader(w->cta, a[i] & ((1u << SIM_RANK_SHIFT) - 1), bytes);
+    const Cta *c = owner_of(w, op, a[i]);
+    const Op *by = c ? sim_wgmma_reader(c, a[i] & ((1u << SIM_RANK_SHIFT) - 1), bytes) : NULL;
     if (by)
       return sim_trap_at(w, op, i, "writes shared memory in flight: the wgmma of line %u reads it "
                          "until wgmma.wait_group", by->in->line);

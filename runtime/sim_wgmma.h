@@ -5,7 +5,8 @@
 //                                                                    need a look at run time
 //
 // An mma_async is queued when the first warp of the group issues it; the others must issue the same.
-// It is computed when a wait needs it, for all four warps at once; its registers and its bytes of
+// When it is computed, for all four warps at once, is SimOpts.completion: when a wait needs it, at a
+// random moment, or when the last warp has issued it.  Whichever: its registers and its bytes of
 // shared memory stay in flight until the wait of each warp.
 #ifndef PTXSMITH_SIM_WGMMA_H
 #define PTXSMITH_SIM_WGMMA_H
@@ -70,6 +71,9 @@ typedef struct Wgmma {
 
 // Computes one issue for all four warps.  NULL, or a trap.
 const Op *sim_wgmma_multiply(Warp *w, WgmmaIssue *issue);
+// Its operands in shared memory, when the last warp issues it: written, and nothing due to write them.
+const Op *sim_wgmma_check(Warp *w, const WgmmaIssue *issue);
+void sim_wgmma_random(Cta *c); // SIM_RANDOM: some of what is in flight is computed
 
 bool sim_wgmma_new(Cta *c);
 void sim_wgmma_free(Cta *c);

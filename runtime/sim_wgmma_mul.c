@@ -170,14 +170,23 @@ static void multiply_integers(const WgmmaIssue *issue, const Operand *a, const O
   }
 }
 
+static const Op *open_both(Warp *w, const WgmmaIssue *issue, Operand *a, Operand *b) {
+  const WgmmaShape *s = issue->op->more->wgmma;
+  const Op *stop = NULL;
+  if (!s->a_regs)
+    stop = open_operand(w, issue, a, issue->a, s->mn_a, 64, 'A');
+  return stop ? stop : open_operand(w, issue, b, issue->b, s->mn_b, s->n, 'B');
+}
+
+const Op *sim_wgmma_check(Warp *w, const WgmmaIssue *issue) {
+  Operand a, b;
+  return open_both(w, issue, &a, &b);
+}
+
 const Op *sim_wgmma_multiply(Warp *w, WgmmaIssue *issue) {
   const WgmmaShape *s = issue->op->more->wgmma;
   Operand a, b;
-  const Op *stop = NULL;
-  if (!s->a_regs)
-    stop = open_operand(w, issue, &a, issue->a, s->mn_a, 64, 'A');
-  if (!stop)
-    stop = open_operand(w, issue, &b, issue->b, s->mn_b, s->n, 'B');
+  const Op *stop = open_both(w, issue, &a, &b);
   if (stop)
     return stop;
   if (s->integer)
