@@ -249,6 +249,35 @@ static int read_dims(lua_State *L, Expansion *x, Dim *out, int max, const char *
   return n;
 }
 
+// map = { box = { elements of each dimension }, swizzle = 0 | 32 | 64 | 128 }
+static void read_map(lua_State *L, ArgDecl *arg) {
+  static const char *const fields[] = {"box", "swizzle", NULL};
+  if (lua_getfield(L, 1, "map") == LUA_TNIL) {
+    lua_pop(L, 1);
+    return;
+  }
+  if (!lua_istable(L, -1)) lua_env_error(L, "arg '%s': map = { box = { ... } }", arg->name);
+  int map = lua_gettop(L);
+  lua_check_fields(L, map, fields, "map");
+  lua_Integer swizzle = lua_field_int(L, map, "swizzle", 0, "map");
+  if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128)
+    lua_env_error(L, "arg '%s': a map's swizzle is 0, 32, 64 or 128 bytes", arg->name);
+  arg->map.swizzle = (uint32_t)swizzle;
+  if (lua_getfield(L, map, "box") != LUA_TTABLE || (int)lua_rawlen(L, -1) != arg->rank)
+    lua_env_error(L, "arg '%s': a map's box has as many extents as the tensor: %d", arg->name,
+                  arg->rank);
+  if (arg->rank > 5)
+    lua_env_error(L, "arg '%s': a map has 5 dimensions at most", arg->name);
+  for (int i = 0; i < arg->rank; i++) {
+    lua_rawgeti(L, -1, i + 1);
+    if (!lua_isinteger(L, -1) || lua_tointeger(L, -1) < 1 || lua_tointeger(L, -1) > 256)
+      lua_env_error(L, "arg '%s': an extent of a map's box is an integer from 1 to 256", arg->name);
+    arg->map.box[i] = (uint32_t)lua_tointeger(L, -1);
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 2);
+}
+
 static void read_tensor(lua_State *L, Expansion *x, ArgDecl *arg) {
   lua_rawgeti(L, 1, 3);
   if (!lua_to_dtype(L, -1, &arg->dtype))
@@ -259,10 +288,13 @@ static void read_tensor(lua_State *L, Expansion *x, ArgDecl *arg) {
   arg->doc = element_text(L, x, 1, 5, "arg");
   arg->zero = lua_field_bool(L, 1, "zero", false, "arg");
   arg->optional = lua_field_bool(L, 1, "optional", false, "arg");
+  read_map(L, arg);
   if (arg->zero && arg->role != ARG_WORK)
     lua_env_error(L, "arg '%s': only workspace can be asked to be zero", arg->name);
   if (arg->optional && (arg->role == ARG_WORK || arg->role == ARG_INOUT))
     lua_env_error(L, "arg '%s': only an input or an output can be optional", arg->name);
+  if (arg->map.box[0] && (arg->optional || arg->role == ARG_WORK))
+    lua_env_error(L, "arg '%s': a tensor with a map is neither optional nor workspace", arg->name);
 }
 
 static void read_value(lua_State *L, Expansion *x, ArgDecl *arg, const char *type) {
@@ -277,7 +309,7 @@ static void read_value(lua_State *L, Expansion *x, ArgDecl *arg, const char *typ
 }
 
 static int declare_arg(lua_State *L) {
-  static const char *const fields[] = {"zero", "optional", NULL};
+  static const char *const fields[] = {"zero", "optional", "map", NULL};
   Expansion *x = expansion_of(L);
   if (x->hook_runs) return 0; // declared by its trial run
   if (x->hook_saw_ptx) return lua_env_error(L, "arg after the hook's first PTX line");
@@ -315,7 +347,8 @@ static void read_extent(lua_State *L, const char *name, uint32_t out[3]) {
 }
 
 static int declare_launch(lua_State *L) {
-  static const char *const fields[] = {"work", "block", "cluster", "smem", "persistent", NULL};
+  static const char *const fields[] = {"work", "block",  "cluster",
+                                       "smem", "per_sm", "persistent", NULL};
   Expansion *x = declaring(L, "launch");
   LaunchRule *rule = &x->v->launch;
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -334,6 +367,10 @@ static int declare_launch(lua_State *L) {
     return lua_env_error(L, "launch: %lld bytes of shared memory, at most 227 KiB are there",
                          (long long)smem);
   rule->smem_bytes = (uint32_t)smem;
+  lua_Integer per_sm = lua_field_int(L, 1, "per_sm", 0, "launch");
+  if (per_sm < 0 || per_sm > 32)
+    return lua_env_error(L, "launch: per_sm is the number of blocks an SM holds: 1 to 32");
+  rule->per_sm = (uint32_t)per_sm;
   rule->persistent = lua_field_bool(L, 1, "persistent", false, "launch");
   return 0;
 }
@@ -401,6 +438,9 @@ static void lay_out_args(Variant *v) {
     at = (at + size - 1) / size * size;
     arg->offset = at;
     at += arg->role == ARG_VALUE ? size : 8 * (uint32_t)arg->rank; // pointer, rank - 1 strides
+    if (!arg->map.box[0]) continue;
+    arg->map_offset = (at + MAP_ALIGN - 1) / MAP_ALIGN * MAP_ALIGN;
+    at = arg->map_offset + MAP_BYTES;
   }
   v->arg_bytes = at;
 }

@@ -40,20 +40,24 @@ static void emit_param(lua_State *L, const char *type, const char *name, bool la
   emitf(L, "        .param %s %s%s", type, name, last ? "" : ",");
 }
 
-// A value: NAME.  A tensor of rank R: NAME, NAME_stride_0 .. NAME_stride_<R-2>.
+// A value: NAME.  A tensor of rank R: NAME, NAME_stride_0 .. NAME_stride_<R-2>, NAME_map if it has
+// one.
 static void emit_params(lua_State *L, Expansion *x) {
   const Variant *v = x->v;
   for (int i = 0; i < v->nargs; i++) {
     const ArgDecl *arg = &v->args[i];
-    bool last = i == v->nargs - 1;
+    bool last = i == v->nargs - 1, map = arg->map.box[0] != 0;
     if (arg->role == ARG_VALUE) {
       emit_param(L, value_type(arg->dtype), arg->name, last);
       continue;
     }
-    emit_param(L, ".u64", arg->name, last && arg->rank == 1);
+    emit_param(L, ".u64", arg->name, last && arg->rank == 1 && !map);
     for (int k = 0; k < arg->rank - 1; k++)
       emit_param(L, ".s64", arena_printf(x->arena, "%s_stride_%d", arg->name, k),
-                 last && k == arg->rank - 2);
+                 last && k == arg->rank - 2 && !map);
+    if (map)
+      emit_param(L, arena_printf(x->arena, ".align %d .b8", MAP_ALIGN),
+                 arena_printf(x->arena, "%s_map[%d]", arg->name, MAP_BYTES), last);
   }
 }
 
@@ -83,6 +87,7 @@ static int entry_begin(lua_State *L) {
   emitf(L, ")");
   emitf(L, ".maxntid %u, %u, %u", rule->block[0], rule->block[1], rule->block[2]);
   const uint32_t *c = rule->cluster;
+  if (rule->per_sm) emitf(L, ".minnctapersm %u", rule->per_sm);
   if (c[0] * c[1] * c[2] > 1) emitf(L, ".reqnctapercluster %u, %u, %u", c[0], c[1], c[2]);
   emitf(L, "{");
   return 0;
@@ -120,6 +125,8 @@ static void declare_arg_regs(lua_State *L, const ArgDecl *arg) {
   }
   declare_reg(L, ".u64", name, arg->doc);
   if (arg->rank > 1) declare_reg(L, ".s64", stride_names(a, arg), "bytes");
+  if (arg->map.box[0])
+    declare_reg(L, ".u64", arena_printf(a, "%s_map", name), "its tensor map, generic address");
 }
 
 static void load_param(lua_State *L, const char *type, const char *name) {
@@ -135,6 +142,9 @@ static void load_arg(lua_State *L, const ArgDecl *arg) {
   emit_op(L, "cvta.to.global.u64", "%%%s, %%%s", arg->name, arg->name);
   for (int k = 0; k < arg->rank - 1; k++)
     load_param(L, ".s64", arena_printf(expansion_of(L)->arena, "%s_stride_%d", arg->name, k));
+  if (!arg->map.box[0]) return;
+  emit_op(L, "mov.b64", "%%%s_map, %s_map", arg->name, arg->name);
+  emit_op(L, "cvta.param.u64", "%%%s_map, %%%s_map", arg->name, arg->name);
 }
 
 static const ArgDecl *named_arg(lua_State *L, Expansion *x, const char *name) {

@@ -41,16 +41,26 @@ typedef struct Dim {
   int64_t div; // 1 unless written as ceil_div(name, div)
 } Dim;
 
+// A tensor map over a tensor Arg, for bulk tensor copies (sm_90): one copy moves `box` elements.
+typedef struct MapDecl {
+  uint32_t box[TENSOR_MAX_RANK]; // in the order of the Arg's dimensions; 0: the Arg has no map
+  uint32_t swizzle;              // bytes: 0, 32, 64 or 128
+} MapDecl;
+enum { MAP_BYTES = 128, MAP_ALIGN = 64 };
+
 // An Arg.  A value takes one kernel parameter NAME (.s32 .s64 .f32).  A tensor of rank R takes a
 // pointer NAME (.u64) and, for R > 1, R-1 strides NAME_stride_0 .. NAME_stride_<R-2> (.s64, bytes);
-// the last dimension is contiguous.  A Problem binds tensors and values by these names.
+// the last dimension is contiguous.  With a tensor map, NAME_map follows (128 bytes, aligned to 64),
+// which the Plan makes from the tensor that is bound.  A Problem binds tensors and values by these names.
 typedef struct ArgDecl {
   const char *name, *doc;
   ArgRole role;
   Dtype dtype;
   int rank;
   Dim dim[TENSOR_MAX_RANK];
+  MapDecl map;
   uint32_t offset; // of the first parameter in the argument block
+  uint32_t map_offset;
   uint32_t zero;   // WORK: 1 when it must be zero before the first launch
   bool optional;   // IN, OUT: may be bound to nothing (pointer 0)
 } ArgDecl;
@@ -61,6 +71,7 @@ typedef struct LaunchRule {
   int nwork; // number of work items = product; grid.x <= that
   uint32_t block[3], cluster[3];
   uint32_t smem_bytes; // dynamic
+  uint32_t per_sm;     // blocks that an SM must be able to hold at once; 0: nothing said
   bool persistent;     // grid = min(work, SMs x occupancy), else grid = work
 } LaunchRule;
 

@@ -71,6 +71,10 @@ int64_t plan_chunks(const Problem *p);
 // Alignment in bytes that a variant's vector width asks of tensor `arg`.
 uint32_t variant_alignment(const Variant *v, const ArgDecl *arg);
 
+// plan_map.c: the 128 bytes of the Arg's tensor map over `t`.  The step's kernel must be loaded: its
+// device makes them.
+Status plan_tensor_map(const Step *step, const ArgDecl *arg, const Tensor *t, void *map, Diag *d);
+
 // plan_pack.c, for plan.c: fill in the plan values, lay out the workspace, pack the value Args.
 Status operator_complete(Operator *op, int64_t chunks, Diag *d);
 Status operator_lay_out(Operator *op, Diag *d);

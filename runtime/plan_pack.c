@@ -144,6 +144,12 @@ static Status pack_tensor(Step *step, int i, const Tensor *t, Diag *d) {
                        (long long)t->stride[k]);
     put(step, arg->offset + 8 * (uint32_t)(k + 1), &bytes, sizeof bytes);
   }
+  if (arg->map.box[0]) {
+    unsigned char map[MAP_BYTES];
+    Status st = plan_tensor_map(step, arg, t, map, d);
+    if (st != ST_OK) return st;
+    put(step, arg->map_offset, map, sizeof map);
+  }
   step->bound |= 1ull << i;
   return ST_OK;
 }
@@ -186,6 +192,7 @@ Status operator_pack_values(Operator *op, Diag *d) {
 uint32_t variant_alignment(const Variant *v, const ArgDecl *arg) {
   uint32_t bytes = (uint32_t)dtype_bytes(arg->dtype);
   const char *vec = params_get(&v->params, "vec");
+  if (arg->map.box[0]) return 16; // cuTensorMapEncodeTiled
   // Only rows of constant length (heads) are read by vectors; a row of LSE has any length.
   if (!vec || !arg->rank || arg->dim[arg->rank - 1].name) return bytes;
   uint64_t wide = strtoull(vec, NULL, 10) * bytes;
@@ -213,15 +220,18 @@ static Status check_shape(const Operator *op, const ArgDecl *arg, const Tensor *
                    shape_text(op->arena, shape, arg->rank));
 }
 
-static Status check_strides(const Variant *v, const ArgDecl *arg, const Tensor *t, Diag *d) {
+static Status check_strides(const Operator *op, const Variant *v, const ArgDecl *arg,
+                            const Tensor *t, Diag *d) {
   uint32_t align = variant_alignment(v, arg);
   const char *vec = params_get(&v->params, "vec");
+  const char *why = arg->map.box[0] ? "its tensor map"
+                                    : arena_printf(op->arena, "vec=%s", vec ? vec : "1");
   if (t->shape[t->rank - 1] > 1 && t->stride[t->rank - 1] != 1)
     return diag_fail(d, ST_INPUT, "%s: the last dimension's stride is %lld; it must be contiguous",
                      arg->name, (long long)t->stride[t->rank - 1]);
   if (t->data % align)
-    return diag_fail(d, ST_INPUT, "%s: address 0x%llx is not aligned to %u bytes (vec=%s)",
-                     arg->name, (unsigned long long)t->data, align, vec ? vec : "1");
+    return diag_fail(d, ST_INPUT, "%s: address 0x%llx is not aligned to %u bytes (%s)",
+                     arg->name, (unsigned long long)t->data, align, why);
   for (int k = 0; k + 1 < t->rank; k++) {
     if (t->shape[k] <= 1) continue; // never multiplied by anything but 0
     if (t->stride[k] < 0) return diag_fail(d, ST_INPUT, "%s: stride_%d is negative", arg->name, k);
@@ -229,10 +239,10 @@ static Status check_strides(const Variant *v, const ArgDecl *arg, const Tensor *
       return diag_fail(d, ST_INPUT, "%s: stride_%d is 0, so outputs would overlap", arg->name, k);
     if ((uint64_t)t->stride[k] * (uint64_t)dtype_bytes(t->dtype) % align)
       return diag_fail(d, ST_INPUT,
-                       "%s: stride_%d is %lld bytes, not a multiple of %u (vec=%s); use a smaller "
-                       "vec",
-                       arg->name, k, (long long)(t->stride[k] * dtype_bytes(t->dtype)), align,
-                       vec ? vec : "1");
+                       "%s: stride_%d is %lld bytes, not a multiple of %u (%s)%s",
+                       arg->name, k, (long long)(t->stride[k] * dtype_bytes(t->dtype)), align, why,
+                       arg->map.box[0] ? "; a template without tensor maps takes it"
+                                       : "; use a smaller vec");
   }
   return ST_OK;
 }
@@ -248,7 +258,7 @@ static Status check_tensor(const Operator *op, const Variant *v, const ArgDecl *
   Status st = check_shape(op, arg, t, d);
   if (st == ST_OK && !is_empty(t)) {
     if (!t->data) return diag_fail(d, ST_INPUT, "%s: no memory is bound", arg->name);
-    st = check_strides(v, arg, t, d);
+    st = check_strides(op, v, arg, t, d);
   }
   return st;
 }

@@ -79,6 +79,7 @@ static void good_templates(void **state) {
       {"blocks_table", "blocks ratio=table", NULL, false},
       {"blocks_long", "blocks ratio=long", NULL, false},
       {"memory_f64", "memory", NULL, false},
+      {"map", "map", NULL, false},
       {"memory_f32", "memory dtype=f32", NULL, false},
       {"memory_f16", "memory dtype=f16", NULL, false},
       {"memory_bf16", "memory dtype=bf16", NULL, false},
@@ -126,6 +127,9 @@ static void bad_templates(void **state) {
       {"no_body", "bad_no_body", NULL},
       {"domain", "bad_domain", NULL},
       {"arg_type", "bad_arg_type", NULL},
+      {"map_box", "bad_map_box", NULL},
+      {"map_swizzle", "bad_map_swizzle", NULL},
+      {"map_optional", "bad_map_optional", NULL},
       {"field", "bad_field", NULL},
       {"ptx", "bad_ptx", NULL},
       {"hook_wrong", "hooked", "expand/hooks/wrong.ptx"},
@@ -269,6 +273,24 @@ static void args_are_laid_out(void **state) {
   variant_free(v);
 }
 
+// A tensor map follows the strides, aligned to 64, in the argument block as in the PTX.
+static void maps_are_laid_out(void **state) {
+  Fixture *f = *state;
+  Variant *v = build(f, "map", (VariantOpts){0});
+  const ArgDecl *x = &v->args[1], *y = &v->args[2];
+  assert_int_equal(x->map.box[0], 1);
+  assert_int_equal(x->map.box[1], 16);
+  assert_int_equal(x->map.swizzle, 64);
+  assert_int_equal(x->offset, 8); // behind an i32
+  assert_int_equal(x->map_offset, 64); // 8 + pointer and a stride, rounded up
+  assert_int_equal(y->offset, 192);
+  assert_int_equal(y->map_offset, 256); // 192 + a pointer, rounded up
+  assert_int_equal(v->arg_bytes, 384);
+  assert_int_equal(v->entry->param_bytes, 384);
+  assert_int_equal(v->launch.per_sm, 2);
+  variant_free(v);
+}
+
 static void targets(void **state) {
   Fixture *f = *state;
   Variant *v = build(f, "basic", (VariantOpts){.sm = 90});
@@ -358,6 +380,7 @@ int main(void) {
       TEST(text_hash_sees_every_byte),
       TEST(every_line_knows_its_origin),
       TEST(args_are_laid_out),
+      TEST(maps_are_laid_out),
       TEST(targets),
       TEST(legal_combinations),
       TEST(built_in_templates),

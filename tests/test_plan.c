@@ -128,6 +128,24 @@ static void strides_are_packed_without_loss(void **state) {
   refuse(f, "q", t, "stride_0");
 }
 
+// What a tensor map can't express is refused with the reason; and it takes a device to make one.
+static void tensor_maps(void **state) {
+  Fixture *f = *state;
+  ArgDecl arg = first_args[0];
+  arg.map = (MapDecl){.box = {1, 1, 1, 64}, .swizzle = 128};
+  arg.map_offset = 64;
+  Variant v = {.id = "mapped", .arena = f->a, .args = &arg, .nargs = 1, .arg_bytes = 192};
+  f->op->step[0] = (Step){.variant = &v, .args = arena_alloc(f->a, 192)};
+  f->op->nsteps = 1;
+  Tensor t = queries();
+  refuse(f, "q", t, "load the operator first");
+  t.stride[1] = 65 * 4;
+  refuse(f, "q", t, "q: stride_1 is 520 bytes, not a multiple of 16 (its tensor map)");
+  t = queries();
+  t.data += 8;
+  refuse(f, "q", t, "is not aligned to 16 bytes (its tensor map)");
+}
+
 static void workspace_layout(void **state) {
   Fixture *f = *state;
   // 3 counters in the first 256 bytes, zero; then 3 * 5 * 64 floats.
@@ -276,6 +294,7 @@ int main(void) {
       T(values_are_packed_as_declared),
       T(a_value_too_large_for_its_parameter),
       T(strides_are_packed_without_loss),
+      T(tensor_maps),
       T(workspace_layout),
       T(steps_that_disagree_about_a_tensor),
       T(binding_refuses),

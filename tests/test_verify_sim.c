@@ -74,6 +74,19 @@ static void prefill(void **state) {
   pass(f, "prefill_thread", "head_dim=64 dtype=bf16", "b=2,hq=3,hkv=1,sq=5,sk=20,causal=1");
 }
 
+// Tails of both lengths, grouped queries, rows that see no key; Q staged apart and in place (256).
+static void prefill_on_hopper(void **state) {
+  Fixture *f = *state;
+  pass(f, "prefill_wgmma", "head_dim=128", "b=2,hq=2,hkv=1,sq=70,sk=333");
+  pass(f, "prefill_wgmma", "head_dim=128 dtype=f16 tile_q=64", "b=1,hq=2,sq=130,sk=100,causal=1");
+  pass(f, "prefill_wgmma", "head_dim=64", "b=1,hq=2,hkv=2,sq=200,sk=257,causal=1");
+  pass(f, "prefill_wgmma", "head_dim=256", "b=1,hq=2,hkv=1,sq=150,sk=100,causal=1");
+  pass(f, "prefill_wgmma", "head_dim=64 stages=1", "b=2,hq=2,hkv=2,sq=1,sk=1");
+  pass(f, "prefill_wgmma", "", "b=2,hq=2,sq=3,sk=0");
+  pass(f, "prefill_wgmma", "", "b=0,hq=2,sq=3,sk=5");
+  pass(f, "prefill_wgmma", "", "b=2,hq=2,sq=0,sk=5");
+}
+
 static void prefill_at_every_vec(void **state) {
   Fixture *f = *state;
   for (int vec = 1; vec <= 4; vec *= 2)
@@ -229,6 +242,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       T(prefill),
       T(prefill_at_every_vec),
+      T(prefill_on_hopper),
       T(decode),
       T(decode_with_empty_chunks),
       T(the_device_oracle),
