@@ -87,6 +87,7 @@ extern const luaL_Reg entry_functions[];
 extern const luaL_Reg memory_functions[];
 extern const luaL_Reg value_functions[];
 extern const luaL_Reg hook_functions[];
+extern const luaL_Reg fragment_functions[];
 void values_open(LuaEnv *e);  // dtype objects
 void blocks_open(LuaEnv *e);  // the metatable of blocks
 

@@ -28,7 +28,7 @@ Session *session_open(const char *dir, Diag *d) {
   s->env = lua_env_new();
   static const luaL_Reg *const tables[] = {declare_functions, emit_functions,   block_functions,
                                            entry_functions,   memory_functions, value_functions,
-                                           hook_functions};
+                                           hook_functions,    fragment_functions};
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
     lua_env_register(s->env, NULL, tables[i]);
   values_open(s->env);

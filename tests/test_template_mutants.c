@@ -26,6 +26,8 @@ typedef struct Mutant {
 
 #define PREFILL "prefill_thread", "head_dim=32"
 #define DECODE "decode_splitk", "head_dim=32"
+#define MMA "prefill_mma", "head_dim=32 tile_q=32 tile_k=16 warps=2 dtype=f16"
+#define TILES "b=1,hq=2,hkv=1,sq=40,sk=75"
 #define ROWS "b=2,hq=4,hkv=2,sq=5,sk=37"
 #define CHUNKS "b=1,hq=4,hkv=2,sq=1,sk=300,chunks=3" // of 128, 128 and 44 keys
 
@@ -79,6 +81,22 @@ static const Mutant mutants[] = {
      "        add.s64         %key64, %key64, %len;\n",
      "        add.s64         %key64, %key64, %len;\n        add.s64 %key64, %key64, 1;\n", DECODE,
      CHUNKS},
+    {"diagonal one key late", "prefill_mma.ptx.in",
+     "        add.s32         %limit, %limit, %shift;\n",
+     "        add.s32         %limit, %limit, %shift;\n        add.s32 %limit, %limit, 1;\n", MMA,
+     TILES ",causal=1"},
+    {"a cut tile taken for a whole one", "prefill_mma.ptx.in",
+     "        add.s32         %n_full, %n_full, 1;\n", "        add.s32 %n_full, %n_full, 2;\n",
+     MMA, "b=1,hq=2,hkv=1,sq=45,sk=75,causal=1"},
+    {"no rescale of O", "prefill_mma.ptx.in",
+     "        mul.rn.f32      %o${out(m, n, e)}, %o${out(m, n, e)}, %rescale${2 * m + e // 2};\n",
+     "", MMA, TILES},
+    {"K awaited too late", "prefill_mma.ptx.in",
+     "        cp.async.wait_group ${stages - 2};\n",
+     "        cp.async.wait_group ${stages - 1};\n", MMA " stages=2", TILES},
+    {"K and V swapped in the ring", "prefill_mma.ptx.in",
+     "        add.u32         %v_turn0, %v_lane, %ring;\n",
+     "        mov.b32         %v_turn0, %v_lane;\n", MMA " stages=2", TILES},
 };
 
 // ---- a folder with one template in it
@@ -108,7 +126,10 @@ static Status judge(const char *top, Device *sim, const Mutant *m, bool changed)
   VerifyOpts opts = {.seed = 3, .threads = 2};
   write_template(top, m, changed, a, d);
   Session *s = session_open(top, d);
-  Status st = s ? params_parse(a, &params, m->params, d) : ST_INPUT;
+  Status st = s ? ST_OK : ST_INPUT;
+  char *rest = arena_strdup(a, m->params);
+  for (char *word; !st && (word = strtok_r(rest, " ", &rest));)
+    st = params_parse(a, &params, word, d);
   if (!st) st = problem_parse(a, m->problem, &p, d);
   if (!st) st = verify(s, sim, m->name, &params, p, &opts, &v, a, d);
   // A wrong address may also leave its tensor: a trap rejects as well as a gate does.

@@ -1,0 +1,141 @@
+// prefill_mma verified on the interpreter: every head_dim, tile and stage count, lengths near the
+// edges of tiles, and sanitized in several schedules.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "verify.h"
+
+typedef struct Fixture {
+  Arena *a;
+  Diag *d;
+  Session *s;
+  Device *sim;
+} Fixture;
+
+static int setup(void **state) {
+  Fixture *f = test_calloc(1, sizeof *f);
+  f->a = arena_new();
+  f->d = diag_new();
+  f->s = session_open(NULL, f->d);
+  assert_non_null(f->s);
+  if (device_open("sim", &f->sim, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
+  *state = f;
+  return 0;
+}
+
+static int teardown(void **state) {
+  Fixture *f = *state;
+  device_close(f->sim);
+  session_close(f->s);
+  arena_free(f->a);
+  diag_free(f->d);
+  test_free(f);
+  return 0;
+}
+
+static void judge(Fixture *f, const char *params, const char *problem, const VerifyOpts *opts,
+                  Status want) {
+  Problem *p;
+  Params given = {0};
+  Verdict v = {0};
+  char word[64];
+  diag_reset(f->d);
+  if (problem_parse(f->a, problem, &p, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
+  for (int n; sscanf(params, "%63s%n", word, &n) == 1; params += n)
+    assert_int_equal(params_parse(f->a, &given, word, f->d), ST_OK);
+  Status st = verify(f->s, f->sim, "prefill_mma", &given, p, opts, &v, f->a, f->d);
+  if (st != want)
+    fail_msg("%s: status %d\n%s%s", problem, (int)st, diag_text(f->d), verdict_text(f->a, &v));
+}
+
+static void pass(Fixture *f, const char *params, const char *problem) {
+  VerifyOpts opts = {.seed = 3, .threads = 2};
+  judge(f, params, problem, &opts, ST_OK);
+}
+
+// The defaults of every head_dim, both types, causal and not, grouped heads.
+static void every_head_dim(void **state) {
+  static const int dims[] = {32, 64, 96, 128, 192, 256};
+  for (int i = 0; i < 6; i++)
+    for (int causal = 0; causal < 2; causal++) {
+      Fixture *f = *state;
+      pass(f, arena_printf(f->a, "head_dim=%d", dims[i]),
+           arena_printf(f->a, "b=2,hq=3,hkv=1,sq=70,sk=133,d=%d,causal=%d,dtype=%s", dims[i],
+                        causal, i % 2 ? "f16" : "bf16"));
+    }
+}
+
+static void tiles_and_stages(void **state) {
+  static const char *const params[] = {
+      "tile_q=32 tile_k=16 warps=2",
+      "tile_q=64 tile_k=32 stages=2",
+      "tile_q=64 tile_k=64 stages=4 q_regs=0",
+      "tile_q=128 tile_k=32 stages=3 q_regs=1",
+      "tile_q=192 tile_k=96",
+      "tile_q=128 tile_k=128 warps=8 lazy=0",
+  };
+  for (size_t i = 0; i < sizeof params / sizeof *params; i++)
+    pass(*state, params[i], "b=1,hq=2,hkv=1,sq=201,sk=170,d=64,dtype=f16,causal=1");
+}
+
+// One key or query less or more than a tile; more queries than keys; nothing at all.
+static void lengths_near_the_edges(void **state) {
+  static const int edges[] = {1, 15, 16, 17, 31, 32, 33, 63, 64, 65};
+  Fixture *f = *state;
+  for (int i = 0; i < 10; i++) {
+    pass(f, "tile_q=32 tile_k=16 warps=2",
+         arena_printf(f->a, "b=1,hq=2,sq=%d,sk=%d,d=32,dtype=bf16,causal=%d", edges[9 - i],
+                      edges[i], i % 2));
+    pass(f, "tile_q=32 tile_k=32 warps=2 stages=3",
+         arena_printf(f->a, "b=1,hq=2,sq=33,sk=%d,d=32,dtype=f16,causal=%d", edges[i], 1 - i % 2));
+  }
+  pass(f, "", "b=2,hq=2,sq=3,sk=0,d=64,dtype=f16");
+  pass(f, "", "b=2,hq=2,sq=0,sk=5,d=64,dtype=f16");
+  pass(f, "", "b=0,hq=2,sq=3,sk=5,d=64,dtype=f16");
+}
+
+// A scale below zero turns the order of the scores, and one of zero makes them equal.
+static void any_scale(void **state) {
+  pass(*state, "", "b=1,hq=2,sq=20,sk=90,d=64,dtype=bf16,scale=-0.2");
+  pass(*state, "q_regs=0", "b=1,hq=2,sq=20,sk=90,d=64,dtype=bf16,scale=-0.2,causal=1");
+  pass(*state, "", "b=1,hq=2,sq=20,sk=90,d=64,dtype=f16,scale=0");
+}
+
+static void what_is_refused(void **state) {
+  VerifyOpts opts = {.seed = 3, .threads = 2};
+  judge(*state, "", "b=1,hq=1,sq=1,sk=1,d=64,dtype=f32", &opts, ST_INPUT);
+  judge(*state, "", "b=1,hq=1,sq=1,sk=1,d=80,dtype=f16", &opts, ST_INPUT);
+  judge(*state, "tile_q=32 warps=4", "b=1,hq=1,sq=1,sk=1,d=64,dtype=f16", &opts, ST_INPUT);
+  judge(*state, "tile_q=256 tile_k=128 stages=2", "b=1,hq=1,sq=1,sk=1,d=256,dtype=f16", &opts,
+        ST_INPUT);
+}
+
+static void sanitized(void **state) {
+  static const char *const params[] = {"tile_q=32 tile_k=16 warps=2 stages=1",
+                                       "tile_q=32 tile_k=16 warps=2 stages=2 q_regs=0",
+                                       "tile_q=64 tile_k=32 warps=4 stages=3"};
+  Fixture *f = *state;
+  for (size_t i = 0; i < sizeof params / sizeof *params; i++)
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+      device_sim_opts(f->sim, &(SimOpts){.threads = 1, .sanitize = true, .seed = seed});
+      VerifyOpts opts = {.seed = seed, .threads = 2, .sanitize = true, .schedule = seed};
+      judge(f, params[i],
+            arena_printf(f->a, "b=1,hq=2,hkv=1,sq=40,sk=75,d=64,dtype=bf16,causal=%d", (int)i & 1),
+            &opts, ST_OK);
+    }
+  device_sim_opts(f->sim, &(SimOpts){.threads = 0});
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_head_dim),         cmocka_unit_test(tiles_and_stages),
+      cmocka_unit_test(lengths_near_the_edges), cmocka_unit_test(any_scale),
+      cmocka_unit_test(what_is_refused),        cmocka_unit_test(sanitized),
+  };
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
