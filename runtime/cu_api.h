@@ -64,11 +64,6 @@ enum { // CUjit_option
 
 enum { CU_STREAM_NON_BLOCKING = 1, CU_CAPTURE_THREAD_LOCAL = 1, CU_EVENT_DEFAULT = 0 };
 
-// `extra` of a launch: the argument block as one buffer.
-#define CU_LAUNCH_END ((void *)0)
-#define CU_LAUNCH_BUFFER ((void *)1)
-#define CU_LAUNCH_BUFFER_BYTES ((void *)2)
-
 typedef struct CuLaunchAttr {
   int id; // CU_ATTR_*
   int pad;

@@ -22,11 +22,15 @@ typedef struct CuDevice {
   Graph *graphs;     // list
 } CuDevice;
 
+enum { CU_MAX_PARAMS = 1024 }; // of a kernel
+
 struct CuKernel {
   Kernel base; // first
   CuModule module;
   CuFunction function;
   uint32_t smem_allowed; // dynamic shared memory asked for so far
+  uint32_t *param_at, param_bytes; // offsets of the parameters in the packed block, its size
+  int nparams;
   char *log;
   char name[128];
   CuKernel *next, **link; // link: whoever points at this one
@@ -61,10 +65,6 @@ int cu_jit_errors(const char *log, const Source *ptx, const LineMap *map, Diag *
 // The info log with template lines in place of PTX lines (malloc'ed).  Remarks C75xx and warnings
 // are also added to `d` as warnings.
 char *cu_jit_info(const char *log, const Source *ptx, const LineMap *map, Diag *d);
-// The .version of a PTX text (80 for 8.0), 0 when there is none.
-int cu_ptx_version(const Source *ptx);
-// The only entry's name into `name`; false when there is none or more than one.
-bool cu_ptx_entry(const Source *ptx, char *name, size_t cap);
 // The driver that first takes a .version, "r580"; NULL when unknown.
 const char *cu_driver_for(int ptx_version);
 

@@ -111,60 +111,6 @@ char *cu_jit_info(const char *log, const Source *ptx, const LineMap *map, Diag *
   return text;
 }
 
-// ---- what we must know of a text without parsing it ---------------------------------------------
-
-// The next word of PTX from *p: skips spaces and comments.  False at the end.
-static bool next_word(const char **p, const char *end, Text *word) {
-  const char *s = *p;
-  for (;;) {
-    while (s < end && isspace((unsigned char)*s)) s++;
-    if (end - s >= 2 && s[0] == '/' && s[1] == '/') {
-      while (s < end && *s != '\n') s++;
-    } else if (end - s >= 2 && s[0] == '/' && s[1] == '*') {
-      const char *close = memmem(s + 2, (size_t)(end - s - 2), "*/", 2);
-      s = close ? close + 2 : end;
-    } else
-      break;
-  }
-  if (s >= end) return false;
-  word->p = s;
-  while (s < end && (isalnum((unsigned char)*s) || strchr("._$%", *s))) s++;
-  if (s == word->p) s++; // punctuation: one character
-  *p = word->end = s;
-  return true;
-}
-
-static bool word_is(Text w, const char *s) {
-  return (size_t)(w.end - w.p) == strlen(s) && memcmp(w.p, s, strlen(s)) == 0;
-}
-
-int cu_ptx_version(const Source *ptx) {
-  const char *p = ptx->text, *end = p + ptx->len;
-  Text w;
-  while (next_word(&p, end, &w))
-    if (word_is(w, ".version")) {
-      int major = 0, minor = 0;
-      if (next_word(&p, end, &w) && sscanf(w.p, "%d.%d", &major, &minor) == 2)
-        return 10 * major + minor;
-      return 0;
-    }
-  return 0;
-}
-
-bool cu_ptx_entry(const Source *ptx, char *name, size_t cap) {
-  const char *p = ptx->text, *end = p + ptx->len;
-  Text w;
-  int found = 0;
-  while (next_word(&p, end, &w)) {
-    if (!word_is(w, ".entry") || !next_word(&p, end, &w)) continue;
-    size_t n = (size_t)(w.end - w.p);
-    if (found++ || n >= cap) return false;
-    memcpy(name, w.p, n);
-    name[n] = 0;
-  }
-  return found == 1;
-}
-
 const char *cu_driver_for(int ptx_version) {
   // The driver branch that first takes each .version (PTX ISA, release notes).
   static const struct { int ptx; const char *driver; } first[] = {

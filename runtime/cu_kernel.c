@@ -23,8 +23,8 @@ static CuResult jit(CuDevice *cu, const Source *ptx, const JitLogs *logs, CuModu
   return cu->api.cuModuleLoadDataEx(out, ptx->text, sizeof opts / sizeof *opts, opts, values);
 }
 
-static Status too_new(CuDevice *cu, const Source *ptx, Diag *d) {
-  int has = cu_ptx_version(ptx), takes = cu->base.info.ptx_version;
+static Status too_new(CuDevice *cu, const Source *ptx, const PtxModule *module, Diag *d) {
+  int has = module->version, takes = cu->base.info.ptx_version;
   const char *driver = cu_driver_for(has);
   return diag_fail(
       d, ST_DEVICE,
@@ -37,9 +37,9 @@ static Status too_new(CuDevice *cu, const Source *ptx, Diag *d) {
 }
 
 static Status load_failed(CuDevice *cu, CuResult r, const Source *ptx, const LineMap *map,
-                          const char *error_log, Diag *d) {
+                          const PtxModule *module, const char *error_log, Diag *d) {
   cu_jit_errors(error_log, ptx, map, d);
-  if (r == CU_UNSUPPORTED_PTX_VERSION) return too_new(cu, ptx, d);
+  if (r == CU_UNSUPPORTED_PTX_VERSION) return too_new(cu, ptx, module, d);
   return cu_failed(cu, r, d, "loading %s", ptx->name);
 }
 
@@ -69,7 +69,7 @@ static double now_ms(void) {
 }
 
 static Status load_module(CuDevice *cu, CuKernel *k, const Source *ptx, const LineMap *map,
-                          Diag *d) {
+                          const PtxModule *module, Diag *d) {
   JitLogs logs = {calloc(JIT_LOG_BYTES, 1), calloc(JIT_LOG_BYTES, 1)};
   Status st = ST_OK;
   if (!logs.info || !logs.error)
@@ -80,7 +80,7 @@ static Status load_module(CuDevice *cu, CuKernel *k, const Source *ptx, const Li
     k->base.info.load_ms = now_ms() - start;
     if (r) {
       k->module = NULL;
-      st = load_failed(cu, r, ptx, map, logs.error, d);
+      st = load_failed(cu, r, ptx, map, module, logs.error, d);
     } else if (!(k->log = cu_jit_info(logs.info, ptx, map, d)))
       st = diag_fail(d, ST_DEVICE, "out of host memory");
   }
@@ -90,18 +90,32 @@ static Status load_module(CuDevice *cu, CuKernel *k, const Source *ptx, const Li
   return st;
 }
 
-static Status name_entry(CuKernel *k, const Source *ptx, const PtxModule *module,
-                         const char *entry, Diag *d) {
-  const PtxFunc *f = module && !entry ? ptx_entry(module, NULL) : NULL;
-  if (f) entry = f->name;
-  bool fits = entry ? strlen(entry) < sizeof k->name
-                    : cu_ptx_entry(ptx, k->name, sizeof k->name);
-  if (!fits)
-    return diag_fail(d, ST_INPUT, "%s: %s", ptx->name,
-                     entry ? "the entry's name is too long"
-                           : "there is not exactly one .entry; name the one to load");
-  if (entry) memcpy(k->name, entry, strlen(entry) + 1);
+// Where each parameter lies in the packed block: the launch hands the driver one pointer each, since
+// the machine code may lay them out otherwise (ptxas moves those with .align 64).
+static Status read_params(CuKernel *k, const PtxModule *module, const PtxFunc *f, Diag *d) {
+  if (f->nparams > CU_MAX_PARAMS)
+    return diag_fail(d, ST_INPUT, "%s takes %d parameters; %d at most", f->name, f->nparams,
+                     CU_MAX_PARAMS);
+  k->param_at = calloc((size_t)f->nparams + 1, sizeof *k->param_at);
+  if (!k->param_at) return diag_fail(d, ST_DEVICE, "out of host memory");
+  for (int i = 0; i < f->nparams; i++) k->param_at[i] = module->vars[f->params[i]].offset;
+  k->nparams = f->nparams;
+  k->param_bytes = f->param_bytes;
   return ST_OK;
+}
+
+static Status read_entry(CuKernel *k, const Source *ptx, const PtxModule *module,
+                         const char *entry, Diag *d) {
+  const PtxFunc *f = ptx_entry(module, entry);
+  if (!f && entry) return diag_fail(d, ST_INPUT, "%s: there is no .entry %s", ptx->name, entry);
+  if (!f)
+    return diag_fail(d, ST_INPUT, "%s: there is not exactly one .entry; name the one to load",
+                     ptx->name);
+  size_t n = strlen(f->name);
+  if (n >= sizeof k->name)
+    return diag_fail(d, ST_INPUT, "%s: the entry's name is too long", ptx->name);
+  memcpy(k->name, f->name, n + 1);
+  return read_params(k, module, f, d);
 }
 
 static void unlink_kernel(CuKernel *k) {
@@ -116,6 +130,19 @@ static void link_kernel(CuDevice *cu, CuKernel *k) {
   cu->kernels = k;
 }
 
+static Status load_entry(CuDevice *cu, CuKernel *k, const Source *ptx, const LineMap *map,
+                         const PtxModule *module, const char *entry, Diag *d) {
+  Status st = read_entry(k, ptx, module, entry, d);
+  if (!st) st = cu_enter(cu, CU_NOT_IN_CAPTURE, "loading a kernel", d);
+  if (st) return st;
+  st = load_module(cu, k, ptx, map, module, d);
+  CuResult r = st ? CU_SUCCESS : cu->api.cuModuleGetFunction(&k->function, k->module, k->name);
+  if (r) st = cu_failed(cu, r, d, "looking for entry %s in %s", k->name, ptx->name);
+  if (!st) st = read_function(cu, k, d);
+  cu_leave(cu);
+  return st;
+}
+
 Status cu_load(Device *dev, const Source *ptx, const LineMap *map, const PtxModule *module,
                const char *entry, Kernel **out, Diag *d) {
   CuDevice *cu = cu_of(dev);
@@ -124,15 +151,10 @@ Status cu_load(Device *dev, const Source *ptx, const LineMap *map, const PtxModu
   if (!k) return diag_fail(d, ST_DEVICE, "out of host memory");
   k->base.dev = dev;
   link_kernel(cu, k);
-  Status st = name_entry(k, ptx, module, entry, d);
-  if (!st && !(st = cu_enter(cu, CU_NOT_IN_CAPTURE, "loading a kernel", d))) {
-    st = load_module(cu, k, ptx, map, d);
-    CuResult r = st ? CU_SUCCESS
-                    : cu->api.cuModuleGetFunction(&k->function, k->module, k->name);
-    if (r) st = cu_failed(cu, r, d, "looking for entry %s in %s", k->name, ptx->name);
-    if (!st) st = read_function(cu, k, d);
-    cu_leave(cu);
-  }
+  Arena *a = module ? NULL : arena_new();
+  if (!module) module = ptx_parse(a, ptx, map, d);
+  Status st = module ? load_entry(cu, k, ptx, map, module, entry, d) : ST_INPUT;
+  arena_free(a);
   if (st) {
     cu_kernel_free(&k->base);
     return st;
@@ -150,6 +172,7 @@ void cu_kernel_free(Kernel *kernel) {
   }
   unlink_kernel(k);
   free(k->log);
+  free(k->param_at);
   free(k);
 }
 
@@ -187,23 +210,23 @@ Status cu_occupancy(Kernel *kernel, uint32_t threads, uint32_t smem, int *blocks
   return st;
 }
 
-static CuResult launch_cluster(CuDevice *cu, CuKernel *k, const Launch *l, void **extra) {
+static CuResult launch_cluster(CuDevice *cu, CuKernel *k, const Launch *l, void **params) {
   CuLaunchAttr cluster = {.id = CU_ATTR_CLUSTER_DIMENSION,
                           .value.cluster = {l->cluster[0], l->cluster[1], l->cluster[2]}};
   CuLaunchConfig config = {.smem_bytes = l->smem, .stream = cu->stream, .attrs = &cluster,
                            .nattrs = 1};
   memcpy(config.grid, l->grid, sizeof config.grid);
   memcpy(config.block, l->block, sizeof config.block);
-  return cu->api.cuLaunchKernelEx(&config, k->function, NULL, extra);
+  return cu->api.cuLaunchKernelEx(&config, k->function, params, NULL);
 }
 
 static CuResult launch(CuDevice *cu, CuKernel *k, const Launch *l, bool cluster) {
-  size_t bytes = l->arg_bytes;
-  void *extra[] = {CU_LAUNCH_BUFFER, (void *)(uintptr_t)l->args, CU_LAUNCH_BUFFER_BYTES, &bytes,
-                   CU_LAUNCH_END};
-  if (cluster) return launch_cluster(cu, k, l, extra);
+  void *params[CU_MAX_PARAMS];
+  for (int i = 0; i < k->nparams; i++)
+    params[i] = (uint8_t *)(uintptr_t)l->args + k->param_at[i]; // the driver only reads them
+  if (cluster) return launch_cluster(cu, k, l, params);
   return cu->api.cuLaunchKernel(k->function, l->grid[0], l->grid[1], l->grid[2], l->block[0],
-                                l->block[1], l->block[2], l->smem, cu->stream, NULL, extra);
+                                l->block[1], l->block[2], l->smem, cu->stream, params, NULL);
 }
 
 static uint32_t dim3_product(const uint32_t v[3]) {
@@ -214,6 +237,9 @@ Status cu_launch(Device *dev, const Launch *l, Diag *d) {
   CuDevice *cu = cu_of(dev);
   CuKernel *k = (CuKernel *)l->kernel;
   if (!l->grid[0] || !l->grid[1] || !l->grid[2]) return ST_OK; // no work
+  if (l->arg_bytes != k->param_bytes)
+    return diag_fail(d, ST_INPUT, "launch: %u bytes of arguments, %s takes %u", l->arg_bytes,
+                     k->name, k->param_bytes);
   bool cluster = dim3_product(l->cluster) > 1;
   if (cluster && !cu->api.cuLaunchKernelEx)
     return diag_fail(d, ST_DEVICE, "%s: %s needs clusters, which this driver lacks (r520 has them)",

@@ -245,10 +245,14 @@ CuResult fake_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CuFunctio
   return *blocks = 2048 / threads, 0;
 }
 
-static void note_args(void **extra) {
-  if (!extra || extra[0] != CU_LAUNCH_BUFFER || extra[2] != CU_LAUNCH_BUFFER_BYTES) abort();
-  fake.arg_bytes = *(size_t *)extra[3];
-  if (fake.arg_bytes) memcpy(fake.args, extra[1], fake.arg_bytes < 64 ? fake.arg_bytes : 64);
+static void note_args(void **params, void **extra) {
+  if (extra) abort(); // a packed buffer would have to follow the machine code's layout
+  uint32_t at = 0;
+  for (int i = 0; i < fake.nparams; i++) {
+    if (at + fake.param_size[i] > sizeof fake.args) abort();
+    memcpy(fake.args + at, params[i], fake.param_size[i]);
+    at += fake.param_size[i];
+  }
   fake.launches++;
   fake.captured += fake.capturing;
 }
@@ -256,26 +260,26 @@ CuResult fake_cuLaunchKernel(CuFunction f, unsigned gx, unsigned gy, unsigned gz
                              unsigned by, unsigned bz, unsigned smem, CuStream s, void **params,
                              void **extra) {
   ENTER_CURRENT();
-  (void)f, (void)params;
+  (void)f;
   const unsigned grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};
   memcpy(fake.grid, grid, sizeof grid);
   memcpy(fake.block, block, sizeof block);
   memset(fake.cluster, 0, sizeof fake.cluster);
   fake.smem = smem;
   fake.stream = s;
-  note_args(extra);
+  note_args(params, extra);
   return 0;
 }
 CuResult fake_cuLaunchKernelEx(const CuLaunchConfig *c, CuFunction f, void **params, void **extra) {
   ENTER_CURRENT();
-  (void)f, (void)params;
+  (void)f;
   memcpy(fake.grid, c->grid, sizeof c->grid);
   memcpy(fake.block, c->block, sizeof c->block);
   if (c->nattrs == 1 && c->attrs->id == CU_ATTR_CLUSTER_DIMENSION)
     memcpy(fake.cluster, &c->attrs->value.cluster, sizeof fake.cluster);
   fake.smem = c->smem_bytes;
   fake.stream = c->stream;
-  note_args(extra);
+  note_args(params, extra);
   return 0;
 }
 

@@ -15,13 +15,15 @@ typedef struct FakeCuda {
   CuResult fail_result;
   int fail_skip;         // ... after that many good calls
   const char *info_log, *error_log;
+  int nparams; // of every kernel, and their sizes
+  uint32_t param_size[4];
   // What it saw.
   CuResult stuck; // a sticky result was returned: now every call returns it
   int contexts, streams, buffers, modules, events, graphs, execs; // alive now
   int allocations, pushes, launches;
-  size_t image_bytes, arg_bytes;
+  size_t image_bytes;
   char entry[64];
-  uint8_t args[64];
+  uint8_t args[256]; // of the last launch, one parameter behind the other
   unsigned grid[3], block[3], cluster[3], smem;
   int smem_allowed;
   CuStream stream; // of the last launch

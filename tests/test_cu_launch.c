@@ -1,6 +1,8 @@
 // The CUDA device against a driver that is told what to answer: launches, graphs, clean-up.
 #include "cu_kit.h"
 
+static const uint64_t one_arg = 1;
+
 // ---- launching ----------------------------------------------------------------------------------
 
 static Launch launch_of(Kernel *k, const void *args, uint32_t bytes) {
@@ -8,18 +10,24 @@ static Launch launch_of(Kernel *k, const void *args, uint32_t bytes) {
                   .args = args, .arg_bytes = bytes};
 }
 
-static void launches_pass_the_argument_block(void **state) {
+static void launches_pass_each_parameter(void **state) {
   (void)state;
+  static const char text[] = ".version 8.0\n.target sm_90\n.visible .entry k(.param .u32 n, "
+                             ".param .align 64 .b8 map[128], .param .u64 p) { ret; }\n";
   FakeCuda *f = fresh(FAKE);
   Diag *d = diag_new();
   Device *dev = opened(FAKE, d);
   Kernel *k;
-  assert_int_equal(load(dev, three_lines, NULL, &k, d), ST_OK);
-  const uint64_t args[2] = {0x1122334455667788, 42};
-  Launch l = launch_of(k, args, sizeof args);
+  f->nparams = 3;
+  memcpy(f->param_size, (uint32_t[]){4, 128, 8}, 12);
+  assert_int_equal(load(dev, text, NULL, &k, d), ST_OK);
+  struct { uint32_t n, pad[15]; uint8_t map[128]; uint64_t p; } args = {.n = 7, .p = 42};
+  for (int i = 0; i < 128; i++) args.map[i] = (uint8_t)(200 - i);
+  Launch l = launch_of(k, &args, sizeof args);
   assert_int_equal(device_launch(dev, &l, d), ST_OK);
-  assert_int_equal(f->arg_bytes, sizeof args);
-  assert_memory_equal(f->args, args, sizeof args);
+  assert_memory_equal(f->args, &args.n, 4);
+  assert_memory_equal(f->args + 4, args.map, 128);
+  assert_memory_equal(f->args + 132, &args.p, 8);
   assert_int_equal(f->grid[0], 5);
   assert_int_equal(f->block[0], 128);
   assert_int_equal(f->cluster[0], 0); // the plain launch
@@ -27,6 +35,9 @@ static void launches_pass_the_argument_block(void **state) {
   assert_int_equal(device_launch(dev, &l, d), ST_OK);
   assert_int_equal(f->cluster[0], 4);
   assert_int_equal(f->cluster[2], 1);
+  l.arg_bytes = 196;
+  assert_int_equal(device_launch(dev, &l, d), ST_INPUT);
+  assert_says(d, "launch: 196 bytes of arguments, k takes 200");
   l.grid[1] = 0; // nothing to do is no error
   assert_int_equal(device_launch(dev, &l, d), ST_OK);
   assert_int_equal(f->launches, 2);
@@ -43,7 +54,7 @@ static void shared_memory_above_48_kib_is_asked_for(void **state) {
   Kernel *k;
   int blocks = 0;
   assert_int_equal(load(dev, three_lines, NULL, &k, d), ST_OK);
-  Launch l = launch_of(k, NULL, 0);
+  Launch l = launch_of(k, &one_arg, 8);
   l.smem = 48 * 1024 - 1024; // with the 1024 static bytes exactly the limit
   assert_int_equal(device_launch(dev, &l, d), ST_OK);
   assert_int_equal(f->smem_allowed, 0);
@@ -69,7 +80,7 @@ static void launch_errors_that_do_not_stick(void **state) {
   Device *dev = opened(FAKE, d);
   Kernel *k;
   assert_int_equal(load(dev, three_lines, NULL, &k, d), ST_OK);
-  Launch l = launch_of(k, NULL, 0);
+  Launch l = launch_of(k, &one_arg, 8);
   f->fail_call = "cuLaunchKernel";
   f->fail_result = 701;
   assert_int_equal(device_launch(dev, &l, d), ST_DEVICE);
@@ -121,7 +132,7 @@ static void graphs_capture_launches_and_nothing_else(void **state) {
   DevPtr p;
   double ms = 0;
   assert_int_equal(load(dev, three_lines, NULL, &k, d), ST_OK);
-  Launch l = launch_of(k, NULL, 0);
+  Launch l = launch_of(k, &one_arg, 8);
   assert_int_equal(device_graph_begin(dev, d), ST_OK);
   assert_int_equal(device_launch(dev, &l, d), ST_OK);
   assert_int_equal(device_alloc(dev, 16, "p", &p, d), ST_DEVICE);
@@ -151,7 +162,7 @@ static void adopted_contexts_are_left_alone(void **state) {
   f->streams = 1;
   assert_int_equal(cu_adopt(FAKE, (void *)0x1000, &theirs, &dev, d), ST_OK);
   assert_int_equal(load(dev, three_lines, NULL, &k, d), ST_OK);
-  Launch l = launch_of(k, NULL, 0);
+  Launch l = launch_of(k, &one_arg, 8);
   assert_int_equal(device_launch(dev, &l, d), ST_OK);
   assert_ptr_equal(f->stream, &theirs);
   int other = 0;
@@ -177,7 +188,9 @@ static Status whole_life(Diag *d) {
   int blocks;
   Status st = cu_open(FAKE, 0, &dev, d);
   if (st) return st;
-  Launch l = {.grid = {1, 1, 1}, .block = {32, 1, 1}, .cluster = {2, 1, 1}, .smem = 60000};
+  Launch l = launch_of(NULL, &one_arg, 8);
+  l.cluster[0] = 2;
+  l.smem = 60000;
   if (!st) st = device_alloc(dev, 4, "p", &p, d);
   uint8_t map[TENSOR_MAP_BYTES];
   TensorMapDesc m = {.address = 64, .dim = {4}, .box = {4}, .type = TENSOR_F32, .rank = 1};
@@ -286,7 +299,7 @@ static void tensor_maps_come_from_the_driver(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(launches_pass_the_argument_block),
+      cmocka_unit_test(launches_pass_each_parameter),
       cmocka_unit_test(shared_memory_above_48_kib_is_asked_for),
       cmocka_unit_test(launch_errors_that_do_not_stick),
       cmocka_unit_test(sticky_errors_kill_the_device),
