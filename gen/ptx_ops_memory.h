@@ -34,8 +34,11 @@
   F("st", "(.relaxed|.release)" SCOPE "{" ATSPACE "}" STHINTS VEC "T" MEMT, "[a] b:>T* h:b64?",    \
     60, 70, LSU, "W", st)                                                                          \
   F("st",                                                                                          \
-    ".async{.weak}.shared::cluster.mbarrier::complete_tx::bytes{(.v2|.v4)}"                        \
-    "T(.b32|.b64|.u32|.u64|.s32|.s64|.f32|.f64)", "[a] b:T* [m]", 81, 90, LSU, "WA", LATER)        \
+    ".async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes.v4 T(.b32|.u32|.s32|.f32)",      \
+    "[a] b:T* [m]", 81, 90, LSU, "WA", async_words)                                                \
+  F("st",                                                                                          \
+    ".async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.v2}"                            \
+    "T(.b32|.b64|.u32|.u64|.s32|.s64|.f32|.f64)", "[a] b:T* [m]", 81, 90, LSU, "WA", async_words)  \
   F("prefetch", "{(.global|.local)}(.L1|.L2)", "[a]", 20, 20, LSU, "-", nop)                       \
   F("prefetch", "{(.param|.const)}.tensormap", "[a]", 80, 90, LSU, "-", nop)                       \
   F("prefetch", ".global(.L2::evict_last|.L2::evict_normal)", "[a]", 74, 80, LSU, "-", nop)        \
@@ -50,13 +53,13 @@
   F("atom", "{(.relaxed|.acquire|.release|.acq_rel)}{" SCOPE "}{" ATSPACE "}.cas T(.b32|.b64)",    \
     "d:T [a] b:T c:T", 11, 11, LSU, "RW", atom)                                                    \
   F("atom", "{(.relaxed|.acquire|.release|.acq_rel)}.sys{" ATSPACE "}.cas T.b128",                 \
-    "d:T [a] b:T c:T", 84, 90, LSU, "RW", LATER)                                                   \
+    "d:T [a] b:T c:T", 84, 90, LSU, "RW", atom)                                                    \
   F("atom", "{(.relaxed|.acquire|.release|.acq_rel)}.sys{" ATSPACE                                 \
-    "}.exch{.L2::cache_hint} T.b128", "d:T [a] b:T h:b64?", 84, 90, LSU, "RW", LATER)              \
+    "}.exch{.L2::cache_hint} T.b128", "d:T [a] b:T h:b64?", 84, 90, LSU, "RW", atom)               \
   F("atom", "{(.relaxed|.acquire|.release|.acq_rel)}{(.cta|.cluster|.gpu)}{" ATSPACE               \
-    "}.cas T.b128", "d:T [a] b:T c:T", 83, 90, LSU, "RW", LATER)                                   \
+    "}.cas T.b128", "d:T [a] b:T c:T", 83, 90, LSU, "RW", atom)                                    \
   F("atom", "{(.relaxed|.acquire|.release|.acq_rel)}{(.cta|.cluster|.gpu)}{" ATSPACE               \
-    "}.exch{.L2::cache_hint} T.b128", "d:T [a] b:T h:b64?", 83, 90, LSU, "RW", LATER)              \
+    "}.exch{.L2::cache_hint} T.b128", "d:T [a] b:T h:b64?", 83, 90, LSU, "RW", atom)               \
   F("atom", "{(.relaxed|.acquire|.release|.acq_rel)}{" SCOPE "}{" ATSPACE                          \
     "}(.and|.or|.xor|.exch){.L2::cache_hint} T(.b32|.b64)", "d:T_ [a] b:T h:b64?", 11, 11, LSU,    \
     "RW", atom)                                                                                    \
@@ -80,13 +83,13 @@
     atom)                                                                                          \
   F("atom", "{(.relaxed|.acquire|.release|.acq_rel)}{" SCOPE                                       \
     "}.global.add{.L2::cache_hint}(.v2|.v4) T.f32", "d:T*_ [a] b:T* h:b64?", 81, 90, LSU, "RW",    \
-    LATER)                                                                                         \
+    atom_vec)                                                                                      \
   F("atom", "{(.relaxed|.acquire|.release|.acq_rel)}{" SCOPE                                       \
     "}.global(.add|.min|.max).noftz{.L2::cache_hint}(.v2|.v4|.v8) T(.f16|.bf16)",                  \
-    "d:T*_ [a] b:T* h:b64?", 81, 90, LSU, "RW", LATER)                                             \
+    "d:T*_ [a] b:T* h:b64?", 81, 90, LSU, "RW", atom_vec)                                          \
   F("atom", "{(.relaxed|.acquire|.release|.acq_rel)}{" SCOPE                                       \
     "}.global(.add|.min|.max).noftz{.L2::cache_hint}(.v2|.v4) T(.f16x2|.bf16x2)",                  \
-    "d:T*_ [a] b:T* h:b64?", 81, 90, LSU, "RW", LATER)                                             \
+    "d:T*_ [a] b:T* h:b64?", 81, 90, LSU, "RW", atom_vec)                                          \
   F("red", "{(.relaxed|.release)}{" SCOPE "}{" ATSPACE                                             \
     "}(.and|.or|.xor){.L2::cache_hint} T(.b32|.b64)", "[a] b:T h:b64?", 12, 11, LSU, "RW", atom)   \
   F("red", "{(.relaxed|.release)}{" SCOPE "}{" ATSPACE                                             \
@@ -106,13 +109,25 @@
   F("red", "{(.relaxed|.release)}{" SCOPE "}{" ATSPACE                                             \
     "}.add.noftz{.L2::cache_hint} T(.bf16|.bf16x2)", "[a] b:T h:b64?", 78, 90, LSU, "RW", atom)    \
   F("red", "{(.relaxed|.release)}{" SCOPE "}.global.add{.L2::cache_hint}(.v2|.v4) T.f32",          \
-    "[a] b:T* h:b64?", 81, 90, LSU, "RW", LATER)                                                   \
+    "[a] b:T* h:b64?", 81, 90, LSU, "RW", atom_vec)                                                \
   F("red", "{(.relaxed|.release)}{" SCOPE                                                          \
     "}.global(.add|.min|.max).noftz{.L2::cache_hint}(.v2|.v4|.v8) T(.f16|.bf16)",                  \
-    "[a] b:T* h:b64?", 81, 90, LSU, "RW", LATER)                                                   \
+    "[a] b:T* h:b64?", 81, 90, LSU, "RW", atom_vec)                                                \
   F("red", "{(.relaxed|.release)}{" SCOPE                                                          \
     "}.global(.add|.min|.max).noftz{.L2::cache_hint}(.v2|.v4) T(.f16x2|.bf16x2)",                  \
-    "[a] b:T* h:b64?", 81, 90, LSU, "RW", LATER)                                                   \
+    "[a] b:T* h:b64?", 81, 90, LSU, "RW", atom_vec)                                                \
+  F("red",                                                                                         \
+    ".async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes(.inc|.dec) T.u32",      \
+    "[a] b:T [m]", 81, 90, LSU, "RWA", async_words)                                                \
+  F("red",                                                                                         \
+    ".async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes(.min|.max) T" INT32,    \
+    "[a] b:T [m]", 81, 90, LSU, "RWA", async_words)                                                \
+  F("red",                                                                                         \
+    ".async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes(.and|.or|.xor) T.b32",  \
+    "[a] b:T [m]", 81, 90, LSU, "RWA", async_words)                                                \
+  F("red",                                                                                         \
+    ".async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.add "                   \
+    "T(.u32|.s32|.u64|.s64)", "[a] b:T [m]", 81, 90, LSU, "RWA", async_words)                      \
   /* control flow */                                                                               \
   F("bra", "{.uni}", "L", 10, 10, CTRL, "C", bra)                                                  \
   F("brx", ".idx{.uni}", "a:u32 SYM", 60, 30, CTRL, "C", brx)                                      \

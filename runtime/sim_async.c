@@ -86,6 +86,21 @@ static Holder holder_of(Cta *owner, uint64_t at) {
   return h;
 }
 
+// Atomics meet nothing there but reductions in flight, which are atomic as well.
+static bool only_reductions(Cta *owner, AccessKind kind, uint64_t at) {
+  const Async *s = owner->async;
+  bool any = false;
+  for (int i = 0; kind == ACCESS_ATOMIC && i < s->nheld; i++) {
+    const AsyncAccess *h = &s->held[i];
+    if (at - h->at >= h->bytes)
+      continue;
+    if (h->kind != ACCESS_ATOMIC)
+      return false;
+    any = true;
+  }
+  return any;
+}
+
 static const char *verb(AccessKind kind) {
   return kind == ACCESS_READ ? "reads" : kind == ACCESS_WRITE ? "writes" : "updates";
 }
@@ -124,24 +139,24 @@ const Op *sim_async_trap(Warp *w, const Op *op, uint32_t lane, Cta *owner, Acces
     }
     if (s & SHADOW_FILLING)
       return trap_held(w, op, lane, owner, kind, i, bytes, true);
-    if (s >= SHADOW_READER && (kind & ACCESS_WRITE))
+    if (s >= SHADOW_READER && (kind & ACCESS_WRITE) && !only_reductions(owner, kind, i))
       return trap_held(w, op, lane, owner, kind, i, bytes, false);
   }
   return NULL;
 }
 
 static void race_begins(Warp *w, uint32_t lane, const AsyncAccess *a) {
-  AsyncTouch t = {a->owner, a->at, a->bytes, a->kind};
-  if (a->proxy == PROXY_ASYNC)
+  AsyncTouch t = {a->owner, a->at, a->bytes, a->kind, a->proxy == PROXY_REMOTE};
+  if (a->proxy != PROXY_GENERIC)
     sim_race_async_begin(w, a->op, lane, a->event, &t);
   else
     sim_race_copy(w, a->op, lane, &t, false);
 }
 
 static void race_ends(const AsyncAccess *a) {
-  AsyncTouch t = {a->owner, a->at, a->bytes, a->kind};
+  AsyncTouch t = {.owner = a->owner, .at = a->at, .bytes = a->bytes, .kind = a->kind};
   int warp = (int)(a->thread / 32);
-  if (a->proxy == PROXY_ASYNC)
+  if (a->proxy != PROXY_GENERIC)
     sim_race_async_end(a->cta, warp, 1u << a->thread % 32, a->event);
   else
     sim_race_copy(&a->cta->warps[warp], a->op, a->thread % 32, &t, true);
@@ -172,7 +187,7 @@ const Op *sim_async_begin(Warp *w, uint32_t lane, const AsyncAccess *a) {
       shadow[i] += SHADOW_READER;
   }
   Async *s = a->owner->async;
-  if (a->proxy == PROXY_ASYNC) // cp.async is found in its queue
+  if (a->proxy != PROXY_GENERIC) // cp.async is found in its queue
     *arena_push(s->arena, s->held, s->nheld, s->cap_held) = *a;
   race_begins(w, lane, a);
   return NULL;
@@ -198,7 +213,7 @@ void sim_async_end(const AsyncAccess *a) {
   else
     for (uint64_t i = 0; i < a->bytes; i++)
       shadow[i] = shadow[i] >= SHADOW_READER ? (uint8_t)(shadow[i] - SHADOW_READER) : shadow[i];
-  if (a->proxy == PROXY_ASYNC)
+  if (a->proxy != PROXY_GENERIC)
     forget(a->owner->async, a);
 }
 

@@ -13,7 +13,9 @@
 #include "sim_mem.h"
 
 // ---- what operations in flight touch ------------------------------------------------------------
-typedef enum Proxy { PROXY_GENERIC, PROXY_ASYNC } Proxy; // ISA 8: cp.async is generic, bulk async
+// ISA 8: bulk copies are of the asynchronous proxy, cp.async is not; nor are st.async and red.async,
+// whose bytes are a thread's that nobody knows of before the mbarrier says so.
+typedef enum Proxy { PROXY_GENERIC, PROXY_ASYNC, PROXY_REMOTE } Proxy;
 
 // One range that one operation reads or writes, from its issue to its completion.
 typedef struct AsyncAccess {
@@ -25,7 +27,7 @@ typedef struct AsyncAccess {
   Cta *owner;       // whose shared memory; NULL: global memory
   uint64_t at;      // offset in shared memory, or global address
   uint64_t bytes;
-  uint32_t event;   // PROXY_ASYNC: of the race detector, 0 when it is off
+  uint32_t event;   // not PROXY_GENERIC: of the race detector, 0 when it is off
 } AsyncAccess;
 
 // Every asynchronous access begins and ends here, once for each range.  begin: NULL, or a trap
@@ -81,6 +83,8 @@ typedef struct AsyncArgs {
   uint32_t bytes, multicast;       // registers; 0: none
   uint8_t kind;                    // BulkKind
   uint8_t atom, type;              // of a reduction: AtomKind, PtxType
+  uint32_t value[4];               // st.async, red.async: registers
+  uint8_t nvalues, width;          // of an element in its register
 } AsyncArgs;
 
 static inline uint64_t sim_lane_address(const Warp *w, const Address *a, uint32_t lane) {
@@ -112,7 +116,7 @@ typedef struct Bulk Bulk; // sim_bulk.h
 
 typedef struct Async {
   Arena *arena;
-  AsyncAccess *held; int nheld, cap_held; // in flight in this CTA's shared memory, proxy async
+  AsyncAccess *held; int nheld, cap_held; // in flight in this CTA's shared memory, but cp.async
   Mbarrier *bars; int nbars, cap_bars;
   CopyQueue *copies;     // one a warp
   Bulk *bulk; int nbulk, cap_bulk;

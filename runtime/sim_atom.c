@@ -72,6 +72,11 @@ static bool less(uint64_t a, uint64_t b, PtxType t) {
 }
 
 static uint64_t combine(AtomKind kind, uint64_t old, uint64_t b, uint64_t c, PtxType t, bool ftz) {
+  if ((t == PTX_T_F16X2 || t == PTX_T_BF16X2) && kind != ATOM_ADD) { // by halves
+    PtxType half = t == PTX_T_F16X2 ? PTX_T_F16 : PTX_T_BF16;
+    return combine(kind, old & 0xffff, b & 0xffff, 0, half, ftz) |
+           combine(kind, old >> 16 & 0xffff, b >> 16 & 0xffff, 0, half, ftz) << 16;
+  }
   switch (kind) {
   case ATOM_AND: return old & b;
   case ATOM_OR: return old | b;
@@ -160,21 +165,22 @@ static const Op *op_atom(Warp *w, const Op *op) {
   return op + 1;
 }
 
-// 16-byte compare and swap under the device's lock.
-static const Op *op_cas128(Warp *w, const Op *op) {
+// 16 bytes compared and swapped, or exchanged, under the device's lock.
+static const Op *op_wide(Warp *w, const Op *op) {
   Access s;
   const Op *stop = sim_access(w, op, ACCESS_ATOMIC, &s);
   if (stop)
     return stop;
   sim_poll(w);
   uint64_t t[64];
+  bool swap = op->more->v[0] == ATOM_EXCH;
   const uint64_t *b = sim_r64(w, op->b), *c = sim_r64(w, op->c);
   pthread_mutex_lock(&w->cta->grid->dev->wide);
   SIM_LANES(i, w->active) {
     uint64_t *p = (uint64_t *)access_at(&s, i);
     t[i] = p[0], t[32 + i] = p[1];
-    if (p[0] == b[i] && p[1] == b[32 + i])
-      p[0] = c[i], p[1] = c[32 + i];
+    if (swap || (p[0] == b[i] && p[1] == b[32 + i]))
+      p[0] = c[i], p[1] = c[32 + i]; // c is b in an exchange
   }
   pthread_mutex_unlock(&w->cta->grid->dev->wide);
   if (op->d)
@@ -197,13 +203,59 @@ bool sim_atom(Decoder *x, const PtxInst *in) {
   OpMore *more = arena_new_of(x->prog->arena, OpMore);
   more->v[0] = (uint32_t)kind;
   more->skip[0] = t == PTX_T_F32 && in->space != PTX_S_SHARED && in->space != PTX_S_CLUSTER;
-  Op *op = sim_emit(x, width == 16 ? op_cas128 : op_atom);
+  Op *op = sim_emit(x, width == 16 ? op_wide : op_atom);
   sim_set_address(op, &a, ptx_type_bits(t) / 8, 1);
   op->b = b;
   op->c = c;
   op->d = wanted ? x->func->reg[in->opnds[0].reg] : 0;
   op->width = (uint8_t)width;
   op->type = (uint8_t)t;
+  op->more = more;
+  return true;
+}
+
+// ---- vectors ------------------------------------------------------------------------------------
+// Each element by itself (ISA 9.7.13.5): v the sources, list the destinations, skip[0] the AtomKind.
+static const Op *op_atom_vec(Warp *w, const Op *op) {
+  Access s;
+  const Op *stop = sim_access(w, op, ACCESS_ATOMIC, &s);
+  if (stop)
+    return stop;
+  sim_poll(w);
+  const OpMore *m = op->more;
+  AtomKind kind = (AtomKind)m->skip[0];
+  PtxType type = (PtxType)op->type;
+  for (int k = 0; k < op->vec; k++) {
+    const uint32_t *b = sim_r32(w, m->v[k]);
+    uint32_t old[32] = {0};
+    SIM_LANES(i, w->active) {
+      uint8_t *at = access_at(&s, i) + k * op->bytes;
+      old[i] = (uint32_t)(op->bytes == 4 ? update32(at, kind, b[i], 0, type, true)
+                                         : update16(at, kind, b[i], 0, type, true));
+    }
+    if (m->nlist && m->list[k])
+      sim_put(w, m->list[k], old, 4);
+  }
+  return op + 1;
+}
+
+bool sim_atom_vec(Decoder *x, const PtxInst *in) {
+  bool red = !strcmp(ptx_inst_form(in)->stem, "red");
+  const PtxOperand *d = &in->opnds[0], *b = &in->opnds[red ? 1 : 2];
+  PtxType t = (PtxType)in->type[0];
+  Address a = sim_address(x, in, &in->opnds[red ? 0 : 1]);
+  OpMore *more = arena_new_of(x->prog->arena, OpMore);
+  more->skip[0] = (uint8_t)sim_atom_kind(in);
+  for (int k = 0; k < b->n; k++) {
+    more->v[k] = sim_source(x, &b->v[k], t, 4);
+    if (!red && d->kind == PTX_O_VEC)
+      *arena_push(x->prog->arena, more->list, more->nlist, more->cap) =
+          d->v[k].kind == PTX_O_REG ? x->func->reg[d->v[k].reg] : 0;
+  }
+  Op *op = sim_emit(x, op_atom_vec);
+  sim_set_address(op, &a, ptx_type_bits(t) / 8, b->n);
+  op->type = (uint8_t)t;
+  op->width = 4;
   op->more = more;
   return true;
 }

@@ -88,7 +88,8 @@ static bool piece(int swizzle, uint64_t at, uint64_t bytes, uint64_t i, AsyncAcc
 }
 
 static AsyncAccess access_of(Cta *c, const Bulk *b, Cta *owner, AccessKind kind) {
-  return (AsyncAccess){.cta = c, .thread = b->thread, .op = b->op, .proxy = PROXY_ASYNC,
+  Proxy proxy = b->kind == BULK_WORDS ? PROXY_REMOTE : PROXY_ASYNC;
+  return (AsyncAccess){.cta = c, .thread = b->thread, .op = b->op, .proxy = proxy,
                        .kind = kind, .owner = owner, .event = b->event};
 }
 
@@ -133,6 +134,8 @@ static void end_global(Cta *c, const Bulk *b, AccessKind kind) {
   }
 }
 
+static bool is_global(const Bulk *b) { return b->kind != BULK_PUSH && b->kind != BULK_WORDS; }
+
 static AccessKind global_kind(const Bulk *b) {
   return b->kind == BULK_LOAD ? ACCESS_READ : b->kind == BULK_STORE ? ACCESS_WRITE : ACCESS_ATOMIC;
 }
@@ -174,11 +177,25 @@ static void load_rows(Cta *c, const Bulk *b) {
   }
 }
 
+static AccessKind arrives_as(const Bulk *b) {
+  return b->kind == BULK_WORDS && b->atom != ATOM_KINDS ? ACCESS_ATOMIC : ACCESS_WRITE;
+}
+
+static void put_words(const Bulk *b) {
+  uint8_t *at = b->to->shared.data + b->shared;
+  if (b->atom == ATOM_KINDS)
+    memcpy(at, b->staged, b->box.bytes);
+  else
+    sim_atom_reduce(at, (AtomKind)b->atom, (PtxType)b->type, b->staged);
+}
+
 static void complete_load(Cta *c, Bulk *b) {
   Warp *w = &c->warps[b->thread / 32];
   if (b->kind == BULK_PUSH) {
     memmove(b->to->shared.data + b->shared, c->shared.data + b->from, b->box.bytes);
     end(c, b, c, ACCESS_READ, b->from);
+  } else if (b->kind == BULK_WORDS) {
+    put_words(b);
   } else {
     load_rows(c, b);
   }
@@ -189,7 +206,7 @@ static void complete_load(Cta *c, Bulk *b) {
                   "written into its shared memory", to->rank);
       return;
     }
-    end(c, b, to, ACCESS_WRITE, b->shared);
+    end(c, b, to, arrives_as(b), b->shared);
     sim_race_async_signal(to, to->index, b->mbar, b->event);
     if (!sim_mbar_complete_tx(w, b->op, b->thread % 32, to, b->mbar, b->box.bytes))
       return;
@@ -232,11 +249,11 @@ static void store_rows(Cta *c, const Bulk *b) {
 static void complete(Cta *c, int index) {
   Async *s = c->async;
   Bulk *b = &s->bulk[index];
-  if (b->kind == BULK_LOAD || b->kind == BULK_PUSH)
+  if (b->kind < BULK_STORE)
     complete_load(c, b);
   else if (read_source(c, b))
     store_rows(c, b);
-  if (b->kind != BULK_PUSH) {
+  if (is_global(b)) {
     end_global(c, b, global_kind(b));
     s->global--;
   }
@@ -256,7 +273,7 @@ void sim_bulk_drop(Cta *c) {
 bool sim_bulk_signal(Cta *c, const Cta *owner, uint64_t at, uint64_t *seq) {
   for (int i = 0; i < c->async->nbulk; i++) { // in order of issue
     const Bulk *b = &c->async->bulk[i];
-    if ((b->kind != BULK_LOAD && b->kind != BULK_PUSH) || b->mbar != at)
+    if (b->kind >= BULK_STORE || b->mbar != at)
       continue;
     *seq = b->seq;
     Cta *to;
@@ -325,9 +342,15 @@ static const Op *check_global(Warp *w, const Bulk *b) {
 static const Op *enqueue(Warp *w, Bulk *b) {
   Cta *c = w->cta;
   Async *s = c->async;
+  if (b->kind == BULK_WORDS) {
+    uint8_t *own = malloc(b->box.bytes);
+    if (!own)
+      abort();
+    b->staged = memcpy(own, b->staged, b->box.bytes);
+  }
   b->group = s->bulk_groups[b->thread];
   b->seq = s->seq++;
-  if (b->kind != BULK_PUSH)
+  if (is_global(b))
     s->global++;
   *arena_push(s->arena, s->bulk, s->nbulk, s->cap_bulk) = *b;
   if (sim_completion(c) == SIM_EAGER)
@@ -339,9 +362,9 @@ static const Op *enqueue(Warp *w, Bulk *b) {
 static const Op *find_destination(Warp *w, Bulk *b, uint32_t lane) {
   const AsyncArgs *g = b->op->more->async;
   Cta *of;
+  uint64_t align = b->kind == BULK_WORDS ? b->box.bytes : b->box.rank ? 128 : 16;
   const Op *stop = sim_shared_check(w, b->op, lane, g->to.space, sim_lane_address(w, &g->to, lane),
-                                    b->box.bytes, b->box.rank ? 128 : 16, "the destination", &b->to,
-                                    &b->shared);
+                                    b->box.bytes, align, "the destination", &b->to, &b->shared);
   if (!stop)
     stop = sim_shared_check(w, b->op, lane, g->mbar.space, sim_lane_address(w, &g->mbar, lane), 8, 8,
                             "the mbarrier", &of, &b->mbar);
@@ -361,7 +384,7 @@ static const Op *find_destination(Warp *w, Bulk *b, uint32_t lane) {
   return NULL;
 }
 
-static const Op *issue_load(Warp *w, Bulk *b, uint32_t lane) {
+const Op *sim_bulk_issue(Warp *w, Bulk *b, uint32_t lane) {
   Cta *c = w->cta, *to;
   const Op *stop = find_destination(w, b, lane);
   if (!stop && b->kind == BULK_LOAD)
@@ -377,7 +400,7 @@ static const Op *issue_load(Warp *w, Bulk *b, uint32_t lane) {
   for (int k = 0; !stop && (to = receiver(c, b, k)); k++) {
     stop = sim_mbar_due(w, b->op, lane, to, b->mbar);
     if (!stop)
-      stop = begin(c, b, to, ACCESS_WRITE, b->shared);
+      stop = begin(c, b, to, arrives_as(b), b->shared);
   }
   return stop ? stop : enqueue(w, b);
 }
@@ -432,7 +455,7 @@ static const Op *op_bulk(Warp *w, const Op *op) {
       return sim_trap_at(w, op, i, "a reduction that the tensor map's type does not have");
     if (sim_counts(w))
       count_bytes(w, &b);
-    stop = g->kind < BULK_STORE ? issue_load(w, &b, i) : issue_store(w, &b, i);
+    stop = g->kind < BULK_STORE ? sim_bulk_issue(w, &b, i) : issue_store(w, &b, i);
     if (stop)
       return stop;
   }

@@ -36,23 +36,34 @@ const Op *sim_tensor_box(Warp *w, const Op *op, uint32_t lane, bool store, Box *
 void sim_tensor_convert(const Box *b, const BoxRow *row, uint8_t *data);
 PtxType sim_tensor_type(const Box *b); // of a reduction's elements
 
-typedef enum BulkKind { BULK_LOAD, BULK_PUSH, BULK_STORE, BULK_REDUCE } BulkKind;
+// BULK_WORDS: st.async and red.async, whose source are registers.  Those from BULK_STORE on write
+// global memory.
+typedef enum BulkKind { BULK_LOAD, BULK_PUSH, BULK_WORDS, BULK_STORE, BULK_REDUCE } BulkKind;
 
 struct Bulk {
   const Op *op;
   uint32_t thread;
   uint8_t kind;        // BulkKind
-  uint8_t atom, type;  // of a reduction
+  uint8_t atom, type;  // of a reduction; BULK_WORDS: ATOM_KINDS, a store
   uint16_t multicast;  // ranks that receive it; 0: `to`
   uint64_t group, seq;
   uint32_t event;      // of the race detector, 0 when it is off
-  Box box;             // not of BULK_PUSH but for its bytes
+  Box box;             // of BULK_PUSH and BULK_WORDS only its bytes
   uint64_t shared;     // destination or source, offset
   uint64_t from;       // BULK_PUSH: source
   Cta *to;             // of loads and pushes
   uint64_t mbar;
-  uint8_t *staged;     // stores: what was read
+  uint8_t *staged;     // stores: what was read; BULK_WORDS: the value
 };
+
+// An asynchronous reduction: updates each element atomically.
+static inline bool sim_async_reduces(const Op *op) {
+  const AsyncArgs *g = op->more ? op->more->async : NULL;
+  return g && (g->kind == BULK_REDUCE || (g->kind == BULK_WORDS && g->atom != ATOM_KINDS));
+}
+
+// Issues a load, a push or words: finds the destination and its mbarrier, and queues it.
+const Op *sim_bulk_issue(Warp *w, Bulk *b, uint32_t lane);
 
 void sim_bulk_drop(Cta *c); // forgets all
 // As the functions of cp.async in sim_async.h.

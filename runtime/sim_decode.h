@@ -73,6 +73,8 @@ bool sim_cpasync_arrive(Decoder *x, const PtxInst *in);
 bool sim_bulk(Decoder *x, const PtxInst *in);
 bool sim_bulk_commit(Decoder *x, const PtxInst *in);
 bool sim_bulk_wait(Decoder *x, const PtxInst *in);
+bool sim_async_words(Decoder *x, const PtxInst *in);
+bool sim_atom_vec(Decoder *x, const PtxInst *in);
 bool sim_mbar_init(Decoder *x, const PtxInst *in);
 bool sim_mbar_inval(Decoder *x, const PtxInst *in);
 bool sim_mbar_tx(Decoder *x, const PtxInst *in);

@@ -33,7 +33,7 @@ static Mbarrier *find_at(Warp *w, const Op *op, uint32_t lane, uint64_t address,
   if (!b)
     *stop = sim_trap_at(w, op, lane, "no mbarrier at offset %llu of shared memory: it was not "
                         "initialised", (Big)at);
-  sim_race_lane(w, op, lane, &(AsyncTouch){*owner, at, 8, ACCESS_READ});
+  sim_race_lane(w, op, lane, &(AsyncTouch){.owner = *owner, .at = at, .bytes = 8, .kind = ACCESS_READ});
   return b;
 }
 
@@ -146,7 +146,7 @@ static const Op *init_one(Warp *w, const Op *op, uint32_t lane, uint64_t address
   *arena_push(s->arena, s->bars, s->nbars, s->cap_bars) =
       (Mbarrier){.at = at, .expected = count, .pending = count, .init = op};
   memset(c->shared.shadow + at, SHADOW_MBARRIER, 8);
-  sim_race_lane(w, op, lane, &(AsyncTouch){c, at, 8, ACCESS_WRITE});
+  sim_race_lane(w, op, lane, &(AsyncTouch){.owner = c, .at = at, .bytes = 8, .kind = ACCESS_WRITE});
   return NULL;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "sim_ops.h"
+#include "sim_bulk.h"
 #include "sim_race.h"
 
 // ---- the device's state -------------------------------------------------------------------------
@@ -250,7 +251,8 @@ static void judge(const Touch *t, int32_t prior, uint32_t lanes, uint64_t cell, 
   if (e->who == me && by == lanes && !(by & (by - 1)))
     return;
   if ((e->who & 63) == WHO_ASYNC) {
-    if (!race_knows(t->rw, lanes, V_NOW, e->who, by, (uint32_t)prior >> RACE_LANE_BITS))
+    if (!(t->kind == ACCESS_ATOMIC && sim_async_reduces(e->op)) &&
+        !race_knows(t->rw, lanes, V_NOW, e->who, by, (uint32_t)prior >> RACE_LANE_BITS))
       race_tell(t, e, FIND_IN_FLIGHT, (uint32_t)sim_first(lanes), 0, cell, wrote);
     return;
   }

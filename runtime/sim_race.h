@@ -150,6 +150,7 @@ typedef struct AsyncTouch {
   uint64_t at;    // offset there, or global address
   uint64_t bytes;
   AccessKind kind;
+  bool remote;    // st.async, red.async: no fence between the proxies is due
 } AsyncTouch;
 // An operation of the asynchronous proxy has an event of its own: nobody knows of it before it is
 // done.  0 when the CTA is not sanitized.
@@ -191,6 +192,7 @@ typedef struct Touch {
   RaceSpan span;
   int32_t base, start, floor; // what is known: up to base; after start up to floor
   uint32_t event;
+  bool remote;                // AsyncTouch.remote
 } Touch;
 void race_set_known(Touch *t);
 void race_touch(const Touch *t, uint64_t first, uint64_t n, uint32_t lanes);

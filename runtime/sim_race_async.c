@@ -2,6 +2,7 @@
 //
 // What the generic proxy wrote is visible to the asynchronous one only behind a fence.proxy.async
 // of the thread that wrote, which comes before whatever orders the two threads (ISA 8, 9.7.13.4).
+#include "sim_bulk.h"
 #include "sim_ops.h"
 #include "sim_race.h"
 
@@ -54,7 +55,8 @@ static void judge(const Touch *t, int32_t prior, uint32_t lane, uint64_t cell, b
   if (!e || event == t->event)
     return;
   if ((e->who & 63) == WHO_ASYNC) {
-    if (!race_knows(t->rw, bit, V_NOW, e->who, 0, event))
+    if (!(t->kind == ACCESS_ATOMIC && sim_async_reduces(e->op)) &&
+        !race_knows(t->rw, bit, V_NOW, e->who, 0, event))
       race_tell(t, e, FIND_IN_FLIGHT, lane, 0, cell, wrote);
     return;
   }
@@ -62,7 +64,7 @@ static void judge(const Touch *t, int32_t prior, uint32_t lane, uint64_t cell, b
   bool own = e->who == who_of(t->w->cta->index, t->w->index) && by == bit;
   if (!own && !race_knows(t->rw, bit, V_NOW, e->who, by, event))
     race_tell(t, e, FIND_RACE, lane, (uint32_t)sim_first(by), cell, wrote);
-  else if (wrote)
+  else if (wrote && !t->remote)
     judge_proxy(t, e, lane, by, own, event, cell);
 }
 
@@ -85,6 +87,7 @@ void sim_race_async_begin(Warp *w, const Op *op, uint32_t lane, uint32_t event,
   uint64_t addresses[32] = {0}, first, n;
   Touch t = touch_of(w, op, lane, a->kind, addresses, a->at);
   t.event = event;
+  t.remote = a->remote;
   if (!find_cells(&t, a, &first, &n))
     return;
   RaceCells *x = t.span.cells;

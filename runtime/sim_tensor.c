@@ -10,7 +10,7 @@ typedef struct Record {
   uint32_t dim_less_1[SIM_MAX_RANK];
   uint16_t box[SIM_MAX_RANK];
   uint8_t step[SIM_MAX_RANK];
-  uint8_t type, rank, interleave, swizzle, l2, fill;
+  uint8_t type, rank, swizzle, l2, fill;
   uint64_t sum; // of what is in front
 } Record;
 _Static_assert(sizeof(Record) <= TENSOR_MAP_BYTES, "a map is 128 bytes");
@@ -37,7 +37,7 @@ Status sim_tensor_map(Device *dev, const TensorMapDesc *m, void *map, Diag *d) {
     r.box[i] = (uint16_t)m->box[i];
     r.step[i] = (uint8_t)(m->step[i] ? m->step[i] : 1);
   }
-  r.type = m->type, r.rank = m->rank, r.interleave = m->interleave;
+  r.type = m->type, r.rank = m->rank;
   r.swizzle = m->swizzle, r.l2 = m->l2, r.fill = m->fill;
   r.sum = sum_of(&r);
   memset(map, 0, TENSOR_MAP_BYTES);
@@ -58,8 +58,6 @@ static const Op *read_map(Warp *w, const Op *op, uint32_t lane, const Address *a
   int rank = op->more->async->rank;
   if (r->rank != rank)
     return sim_trap_at(w, op, lane, "%d coordinates for a tensor map of rank %u", rank, r->rank);
-  if (r->interleave)
-    return sim_trap_at(w, op, lane, "the interpreter does not execute interleaved tensor maps yet");
   return NULL;
 }
 
@@ -76,7 +74,7 @@ const Op *sim_tensor_box(Warp *w, const Op *op, uint32_t lane, bool store, Box *
   for (int i = 0; i < r.rank; i++) {
     b->dim[i] = (uint64_t)r.dim_less_1[i] + 1;
     b->stride[i] = i ? r.stride[i - 1] : b->element;
-    b->step[i] = i ? r.step[i] : 1; // the first is ignored unless interleaved
+    b->step[i] = i ? r.step[i] : 1; // the first is ignored
     b->count[i] = (r.box[i] + b->step[i] - 1) / b->step[i];
     b->at[i] = (int32_t)sim_r32(w, g->coords[i])[lane];
     b->bytes *= b->count[i];

@@ -305,7 +305,8 @@ static void note_reads(Warp *w, const Op *op, uint32_t event, uint64_t bits, boo
   for (int i = 0, k; i < n; i = k) {
     for (k = i + 1; k < n && at[k] - at[k - 1] <= WGMMA_CHUNK; k++)
       continue;
-    AsyncTouch t = {w->cta, at[i], at[k - 1] + WGMMA_CHUNK - at[i], ACCESS_READ};
+    AsyncTouch t = {.owner = w->cta, .at = at[i], .bytes = at[k - 1] + WGMMA_CHUNK - at[i],
+                    .kind = ACCESS_READ};
     sim_race_async_begin(w, op, 0, event, &t);
   }
 }
