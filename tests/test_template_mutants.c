@@ -81,18 +81,17 @@ static const Mutant mutants[] = {
      "        add.s64         %key64, %key64, %len;\n",
      "        add.s64         %key64, %key64, %len;\n        add.s64 %key64, %key64, 1;\n", DECODE,
      CHUNKS},
-    {"diagonal one key late", "prefill_mma.ptx.in",
-     "        add.s32         %limit, %limit, %shift;\n",
-     "        add.s32         %limit, %limit, %shift;\n        add.s32 %limit, %limit, 1;\n", MMA,
-     TILES ",causal=1"},
-    {"a cut tile taken for a whole one", "prefill_mma.ptx.in",
-     "        add.s32         %n_full, %n_full, 1;\n", "        add.s32 %n_full, %n_full, 2;\n",
+    {"diagonal one key late", "lib/mask.inc", "        add.s32         %high, %high, 1;\n",
+     "        add.s32         %high, %high, 2;\n", MMA, TILES ",causal=1"},
+    {"a cut tile taken for a whole one", "lib/mask.inc",
+     "        add.s32         ${all_to}, ${from}, ${shift};\n        add.s32         ${all_to}, "
+     "${all_to}, 1;\n",
+     "        add.s32         ${all_to}, ${from}, ${shift};\n        add.s32         ${all_to}, "
+     "${all_to}, 2;\n",
      MMA, "b=1,hq=2,hkv=1,sq=45,sk=75,causal=1"},
-    {"no rescale of O", "prefill_mma.ptx.in",
-     "        mul.rn.f32      %o${out(m, n, e)}, %o${out(m, n, e)}, %rescale${2 * m + e // 2};\n",
-     "", MMA, TILES},
-    {"K awaited too late", "prefill_mma.ptx.in",
-     "        cp.async.wait_group ${stages - 2};\n",
+    {"no rescale of O", "lib/mma.inc",
+     "        mul.rn.f32      ${o}, ${o}, %rescale${2 * m + e // 2};\n", "", MMA, TILES},
+    {"K awaited too late", "prefill_mma.ptx.in", "        cp.async.wait_group ${stages - 2};\n",
      "        cp.async.wait_group ${stages - 1};\n", MMA " stages=2", TILES},
     {"K and V swapped in the ring", "prefill_mma.ptx.in",
      "        add.u32         %v_turn0, %v_lane, %ring;\n",
@@ -149,7 +148,9 @@ static void every_mutant_is_rejected(void **state) {
   Device *sim;
   assert_non_null(mkdtemp(top));
   const char *folder = arena_printf(d->arena, "%s/templates", top);
+  const char *lib = arena_printf(d->arena, "%s/lib", folder);
   assert_int_equal(mkdir(folder, 0777), 0);
+  assert_int_equal(mkdir(lib, 0777), 0);
   assert_int_equal(device_open("sim", &sim, d), ST_OK);
   for (size_t i = 0; i < sizeof mutants / sizeof *mutants; i++) {
     const Mutant *m = &mutants[i];
@@ -158,6 +159,7 @@ static void every_mutant_is_rejected(void **state) {
     if (as_is != ST_OK) fail_msg("%s as it is: rejected (%s)", m->file, m->problem);
     if (mutant != ST_FAILED) fail_msg("%s, %s: not rejected", m->file, m->what);
   }
+  rmdir(lib);
   rmdir(folder);
   rmdir(top);
   device_close(sim);
