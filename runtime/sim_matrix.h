@@ -59,18 +59,22 @@ typedef enum MatrixRuleId {
 } MatrixRuleId;
 extern const MatrixRule matrix_rules[MATRIX_RULE_COUNT];
 
-// Converted tiles.  `power` is 2^max(exponent, the type's least), 0 for a zero.
+// Converted tiles.  An element's exponent is max(its own, the type's least), or MATRIX_NO_EXPONENT for
+// a zero: the sum of two of them is that of their product.
+enum { MATRIX_NO_EXPONENT = -0x2000 };
 typedef struct MatrixA {
   float value[16 * MATRIX_MAX_K] __attribute__((aligned(64))); // [row][slot], K slots
-  float power[16 * MATRIX_MAX_K] __attribute__((aligned(64)));
+  // [row & 7][slot]: of row g in the low half, of row g + 8 in the high one
+  uint32_t exponent[8 * MATRIX_MAX_K] __attribute__((aligned(64)));
   bool special; // an infinity or NaN
-  bool tiny;    // a magnitude below 2^-48
+  int8_t least; // exponent of the type's smallest normal number
 } MatrixA;
 
 typedef struct MatrixB {
   float value[8 * MATRIX_MAX_K] __attribute__((aligned(64))); // [slot][4 * (n & 1) + (n >> 1)]
-  float power[8 * MATRIX_MAX_K] __attribute__((aligned(64)));
-  bool special, tiny;
+  uint32_t exponent[8 * MATRIX_MAX_K] __attribute__((aligned(64))); // the same, in both halves
+  bool special;
+  int8_t least;
 } MatrixB;
 
 typedef struct MatrixIsa {
@@ -91,10 +95,11 @@ extern const MatrixIsa matrix_isa_baseline;
 extern const MatrixIsa matrix_isa_avx2, matrix_isa_avx512;
 #endif
 
-// The model itself, for one element: a and b of K elements (b's are `step` apart).  The vector code
-// gives the same and calls this where its 32-bit sums do not reach.
-float matrix_exact(const MatrixRule *rule, int k, const float *a, const float *a_power,
-                   const float *b, const float *b_power, int step, float c);
+// The model itself, for one element: a and b of K elements (b's are `step` apart), whose types have
+// these least exponents.  The vector code gives the same and calls this where its 32-bit sums do not
+// reach.
+typedef struct MatrixLine { const float *value; int step, least; } MatrixLine;
+float matrix_exact(const MatrixRule *rule, int k, MatrixLine a, MatrixLine b, float c);
 
 // Memory as words.  K along the lines (K-major): 16 (A) or 8 (B) lines of `bytes` = 16 or 32 bytes,
 // `pitch` bytes apart.  K across the lines (MN-major, 16-bit types only): k lines of n = 16 or 8

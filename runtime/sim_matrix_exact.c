@@ -49,11 +49,16 @@ static int64_t scaled(int64_t m, int shift) {
   return m < 0 ? -(-m >> shift) : m >> shift;
 }
 
+static MatrixLine from(MatrixLine x, int first) {
+  x.value += first * x.step;
+  return x;
+}
+
 // Infinities and NaN: true when the result is one, which is then in *out.
-static bool is_special(int k, const float *a, const float *b, int step, float c, float *out) {
+static bool is_special(int k, MatrixLine a, MatrixLine b, float c, float *out) {
   bool nan = is_nan(c), plus = c > 0 && is_inf(c), minus = c < 0 && is_inf(c);
   for (int i = 0; i < k; i++) {
-    float x = a[i], y = b[i * step];
+    float x = a.value[i * a.step], y = b.value[i * b.step];
     bool inf = is_inf(x) || is_inf(y);
     nan |= is_nan(x) || is_nan(y) || (inf && (x == 0 || y == 0));
     bool negative = (bits_of(x) ^ bits_of(y)) >> 31;
@@ -90,21 +95,19 @@ static float finish(const MatrixRule *rule, int64_t sum, int quantum) {
   return (float)(sum < 0 && v != 0 ? -v : v); // what rounds to zero is +0
 }
 
-static float group(const MatrixRule *rule, int k, const float *a, const float *a_power,
-                   const float *b, const float *b_power, int step, float c) {
+static int at_least(int e, int least) { return e < least ? least : e; }
+
+static float group(const MatrixRule *rule, int k, MatrixLine a, MatrixLine b, float c) {
   float special;
-  if (is_special(k, a, b, step, c, &special))
+  if (is_special(k, a, b, c, &special))
     return special;
   enum { NONE = -100000 };
-  int c_exp = exponent(c), emax = NONE;
-  if (rule->half && c_exp < -14)
-    c_exp = -14;
-  if (c != 0)
-    emax = c_exp;
+  int emax = c != 0 ? at_least(exponent(c), rule->half ? -14 : -126) : NONE;
   for (int i = 0; i < k; i++) {
-    if (a[i] == 0 || b[i * step] == 0)
+    float x = a.value[i * a.step], y = b.value[i * b.step];
+    if (x == 0 || y == 0)
       continue;
-    int e = exponent(a_power[i]) + exponent(b_power[i * step]);
+    int e = at_least(exponent(x), a.least) + at_least(exponent(y), b.least);
     emax = e > emax ? e : emax;
   }
   if (emax == NONE)
@@ -112,22 +115,20 @@ static float group(const MatrixRule *rule, int k, const float *a, const float *a
   int quantum = emax - rule->fraction;
   int64_t sum = scaled(fraction_of(c), quantum - (exponent(c) - 23));
   for (int i = 0; i < k; i++) {
-    float x = a[i], y = b[i * step];
+    float x = a.value[i * a.step], y = b.value[i * b.step];
     sum += scaled(fraction_of(x) * fraction_of(y), quantum - (exponent(x) + exponent(y) - 46));
   }
   return finish(rule, sum, quantum);
 }
 
-float matrix_exact(const MatrixRule *rule, int k, const float *a, const float *a_power,
-                   const float *b, const float *b_power, int step, float c) {
+float matrix_exact(const MatrixRule *rule, int k, MatrixLine a, MatrixLine b, float c) {
   if (!rule->emulated)
-    return group(rule, k, a, a_power, b, b_power, step, c);
-  int half = k / 2;
-  float s = group(rule, half, a, a_power, b, b_power, step, 0);
-  s = group(rule, half, a + half, a_power + half, b + half * step, b_power + half * step, step, s);
+    return group(rule, k, a, b, c);
+  float s = group(rule, k / 2, a, b, 0);
+  s = group(rule, k / 2, from(a, k / 2), from(b, k / 2), s);
   // The addition of f16 values in single precision, then rounded to f16: as if rounded once.
-  float sum = s + c, zero = 0, special;
-  if (is_special(0, &zero, &zero, 0, sum, &special))
+  float sum = s + c, special;
+  if (is_special(0, a, b, sum, &special))
     return special;
   if (!rule->half || sum == 0)
     return sum;

@@ -108,8 +108,8 @@ static void against_model(const MatrixIsa *isa, const char *set, const Inst *in,
     for (int n = 0; n < 8; n++) {
       int i = 2 * (row >> 3) + (n & 1), lane = 4 * (row & 7) + (n >> 1);
       int col = 4 * (n & 1) + (n >> 1);
-      float want = matrix_exact(rule, in->k, a.value + row * in->k, a.power + row * in->k,
-                                b.value + col, b.power + col, 8, c[i][lane]);
+      MatrixLine x = {a.value + row * in->k, 1, a.least}, y = {b.value + col, 8, b.least};
+      float want = matrix_exact(rule, in->k, x, y, c[i][lane]);
       if (!same_bits(d[i][lane], want))
         fail_msg("%s %s flavour %d: %a instead of %a (row %d, column %d)", set, in->file, f,
                  d[i][lane], want, row, n);

@@ -52,13 +52,6 @@ static float value_of(int type, uint32_t bits) {
   }
 }
 
-static float power_of(float v, int least) {
-  int e;
-  if (v == 0) return 0;
-  frexpf(v, &e);
-  return ldexpf(1, e - 1 < least ? least : e - 1);
-}
-
 // ---- one product --------------------------------------------------------------------------------
 typedef struct Config {
   int a, b, n;
@@ -157,7 +150,7 @@ static char *kernel_text(Kit *k, const Config *c) {
 typedef struct Data {
   uint8_t image[IMAGE];
   uint32_t areg[128 * 4], acc[128 * 128], out[128 * 128];
-  float a[64][32], b[256][32], pa[64][32], pb[256][32];
+  float a[64][32], b[256][32];
 } Data;
 
 static void put_element(Data *d, uint32_t at, uint32_t bits, int bytes) {
@@ -183,7 +176,6 @@ static void fill(Data *d, const Config *c, uint64_t seed) {
     for (uint32_t k = 0; k < (uint32_t)ta->k; k++) {
       uint32_t bits = random_bits(c->a, &seed);
       d->a[row][k] = (c->neg_a ? -1 : 1) * value_of(c->a, bits);
-      d->pa[row][k] = power_of(d->a[row][k], ta->least);
       put_register(d, (int)row, (int)k, bits, ta);
       put_element(d, place(c->mn_a, c->swz_a, la, A_AT + 32 * (uint32_t)c->step_a, row, k,
                            (uint32_t)ta->bytes), bits, ta->bytes);
@@ -192,7 +184,6 @@ static void fill(Data *d, const Config *c, uint64_t seed) {
     for (uint32_t k = 0; k < (uint32_t)tb->k; k++) {
       uint32_t bits = random_bits(c->b, &seed);
       d->b[col][k] = (c->neg_b ? -1 : 1) * value_of(c->b, bits);
-      d->pb[col][k] = power_of(d->b[col][k], tb->least);
       put_element(d, place(c->mn_b, c->swz_b, lb, B_AT + 32 * (uint32_t)c->step_b, col, k,
                            (uint32_t)tb->bytes), bits, tb->bytes);
     }
@@ -229,7 +220,8 @@ static void compare(Kit *k, const Config *c, const Data *d) {
       float start = c->zero ? 0 : accumulator(c, d->acc, row, col), want = start;
       double plain = start, size = fabs(start);
       for (int turn = 0; turn < 2; turn++) {
-        want = matrix_exact(m, t->k, d->a[row], d->pa[row], d->b[col], d->pb[col], 1, want);
+        want = matrix_exact(m, t->k, (MatrixLine){d->a[row], 1, t->least},
+                            (MatrixLine){d->b[col], 1, types[c->b].least}, want);
         for (int i = 0; i < t->k; i++) {
           plain += (double)d->a[row][i] * d->b[col][i];
           size += fabs((double)d->a[row][i] * d->b[col][i]);
