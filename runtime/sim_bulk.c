@@ -41,7 +41,21 @@ BoxRow sim_box_row(const Box *b, uint32_t index) {
   return r;
 }
 
+// False when not even the range from the box's first byte inside the tensor to its last one meets.
+static bool is_near(const Box *b, uint64_t at, uint64_t bytes) {
+  uint64_t low = b->base, high = b->base + (b->rank ? b->element : b->bytes);
+  for (int d = 0; d < b->rank; d++) {
+    int64_t first = b->at[d] > 0 ? b->at[d] : 0, dim = (int64_t)b->dim[d];
+    int64_t last = b->at[d] + (int64_t)(b->count[d] - 1) * b->step[d];
+    low += (uint64_t)first * b->stride[d];
+    high += (uint64_t)(last < dim ? last > 0 ? last : 0 : dim - 1) * b->stride[d];
+  }
+  return low < at + bytes && at < high;
+}
+
 static bool overlaps(const Box *b, uint64_t at, uint64_t bytes) {
+  if (!is_near(b, at, bytes))
+    return false;
   for (uint32_t i = 0; i < b->nrows; i++) {
     BoxRow r = sim_box_row(b, i);
     if (r.address < at + bytes && at < r.address + (r.hi - r.lo))

@@ -510,7 +510,15 @@ void sim_race_async_end(Cta *c, int warp, uint32_t lanes, uint32_t event) {
   if (!c->race || !event)
     return;
   const Event *e = race_event_of(c->race->race, (int32_t)(event << RACE_LANE_BITS));
-  if (e)
-    SIM_LANES(k, lanes)
-      clock_add(&own_view(&c->warps[warp], k)->c[V_NOW], e->who | WHO_EXACT, event, event);
+  if (!e)
+    return;
+  const Warp *w = &c->warps[warp];
+  RaceWarp *rw = warp_of(w);
+  uint32_t shared = w->lanes & ~w->gone & ~rw->split;
+  if (shared && !(shared & ~lanes)) { // all that use the warp's view
+    clock_add(&rw->all.c[V_NOW], e->who | WHO_EXACT, event, event);
+    lanes &= rw->split;
+  }
+  SIM_LANES(k, lanes)
+    clock_add(&own_view(w, k)->c[V_NOW], e->who | WHO_EXACT, event, event);
 }
