@@ -101,6 +101,8 @@ enum { // the same as bits, for the table of options
   X(GRAPH, "graph", 0, FLAG, "", IN_BENCH | IN_SWEEP | IN_WORKER, "time a CUDA graph's replay")    \
   X(OUT, "out", 0, TEXT, "DIR", IN_SWEEP | IN_CAMPAIGN, "folder of the results; out/ by default")  \
   X(LIMIT, "limit", 0, COUNT, "N", IN_SWEEP, "only the first N variants")                          \
+  X(STEPS, "limit", 0, NUMBER, "N", IN_PTX,                                                        \
+    "sim: at most N warp instructions a launch, for loops without end")                            \
   X(SANITIZE, "sanitize", 0, FLAG, "", IN_TIMED | IN_RUN,                                          \
     "sim: look for data races, barrier misuse and unfinished copies")                              \
   X(SCHEDULE, "schedule", 0, NUMBER, "SEED", IN_TIMED | IN_RUN,                                    \

@@ -16,6 +16,8 @@ void cmd_schedule(Cmd *c, uint64_t seed) {
   SimOpts opts = {.threads = (int)cli->number[OPT_THREADS],
                   .isa = cli->text[OPT_ISA],
                   .seed = seed,
+                  .completion = sim_completion_of(seed),
+                  .step_limit = cli->number[OPT_STEPS],
                   .sanitize = cli_has(cli, OPT_SANITIZE),
                   // times on sim are made of counts; else they are taken where they are asked for
                   .counters = cli->verb == CLI_COUNTERS || IN_MODELLED >> cli->verb & 1};

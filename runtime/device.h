@@ -194,6 +194,10 @@ typedef struct SimOpts {
   SimCompletion completion;
 } SimOpts;
 void device_sim_opts(Device *dev, const SimOpts *o); // no-op on cuda
+// Schedule 0 is the fixed one, with late completion; of the others every third each.
+static inline SimCompletion sim_completion_of(uint64_t seed) {
+  return seed ? (SimCompletion)(seed % 3) : SIM_LATE;
+}
 
 // ---- the implementations ------------------------------------------------------------------------
 // Each implementation embeds Device as its first member and fills this table; the functions above

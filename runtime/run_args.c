@@ -171,53 +171,6 @@ static Status parse_bytes(Arena *a, RunArg *out, const char *hex, Diag *d) {
   return ST_OK;
 }
 
-// ---- tensor maps --------------------------------------------------------------------------------
-static bool parse_box(const char *text, RunArg *out) {
-  for (int i = 0; i < 5; i++) {
-    char *end = (char *)text;
-    unsigned long v = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
-    if (!v || v > UINT32_MAX) return false;
-    out->map.box[i] = (uint32_t)v;
-    out->rank = i + 1;
-    if (*end != 'x') return !*end;
-    text = end + 1;
-  }
-  return false;
-}
-
-static bool parse_swizzle(const char *text, RunArg *out) {
-  static const char *const names[] = {"0", "32", "64", "128"}; // by TENSOR_SWIZZLE_
-  for (uint8_t i = 0; i < 4; i++)
-    if (!strcmp(text, names[i])) {
-      out->map.swizzle = i;
-      return true;
-    }
-  return false;
-}
-
-static Status parse_tmap(Arena *a, RunArg *out, const char *text, Diag *d) {
-  out->role = RUN_TMAP;
-  out->bytes = TENSOR_MAP_BYTES;
-  out->data = arena_alloc(a, TENSOR_MAP_BYTES);
-  char *end = (char *)text;
-  long array = isdigit((unsigned char)*text) ? strtol(text, &end, 10) : -1;
-  bool good = array >= 0 && array < 1024 && *end == ',';
-  out->array = (int)array;
-  while (good && *end) {
-    const char *word = end + 1;
-    size_t n = strcspn(word, ",");
-    char *item = arena_strndup(a, word, n);
-    good = !strncmp(item, "box=", 4)       ? parse_box(item + 4, out)
-           : !strncmp(item, "swizzle=", 8) ? parse_swizzle(item + 8, out)
-           : !strcmp(item, "fill=nan")     ? (out->map.fill = TENSOR_FILL_NAN, true)
-                                           : !strcmp(item, "fill=zero");
-    end = (char *)word + n;
-  }
-  if (good && out->rank) return ST_OK;
-  return BAD("--arg %s: a tensor map is tmap:ARGUMENT,box=32x8[,swizzle=0|32|64|128][,fill=nan]",
-             out->spec);
-}
-
 Status run_arg_parse(Arena *a, const char *spec, uint64_t seed, RunArg *out, Diag *d) {
   static const char *const roles[] = {"", "tmap", "in", "inout", "out"}; // by RunRole
   *out = (RunArg){.spec = arena_strdup(a, spec)};
@@ -228,7 +181,7 @@ Status run_arg_parse(Arena *a, const char *spec, uint64_t seed, RunArg *out, Dia
       out->role = (RunRole)r;
       return parse_array(a, out, text, seed, d);
     }
-  if (n == 4 && !memcmp(spec, "tmap", 4)) return parse_tmap(a, out, text, d);
+  if (n == 4 && !memcmp(spec, "tmap", 4)) return run_tmap_parse(a, out, text, d);
   if (n == 5 && !memcmp(spec, "bytes", 5)) return parse_bytes(a, out, text, d);
   out->type = n ? type_named(spec, n) : NULL;
   if (!out->type)

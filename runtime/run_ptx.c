@@ -6,7 +6,11 @@
 
 #include "outfile.h"
 
-static uint64_t passed_bytes(const RunArg *arg) { return arg->role <= RUN_TMAP ? arg->bytes : 8; }
+// Arrays are passed as pointers, and tensor maps that say so.
+static bool by_pointer(const RunArg *arg) {
+  return arg->role > RUN_TMAP || (arg->role == RUN_TMAP && arg->pointer);
+}
+static uint64_t passed_bytes(const RunArg *arg) { return by_pointer(arg) ? 8 : arg->bytes; }
 
 static char *type_text(Arena *a, const PtxVar *v) {
   if (v->is_array) return arena_printf(a, "%llu bytes", (unsigned long long)v->bytes);
@@ -25,7 +29,7 @@ Status run_args_check(const PtxModule *m, const PtxFunc *entry, const RunArg *ar
     st = diag_error(d, (Place){m->src, v->line, v->col, 0, NULL},
                     "argument %d (%s) is %llu bytes%s, parameter %s is %s", i, args[i].spec,
                     (unsigned long long)passed_bytes(&args[i]),
-                    args[i].role <= RUN_TMAP ? "" : " (a pointer)", v->name,
+                    by_pointer(&args[i]) ? " (a pointer)" : "", v->name,
                     type_text(d->arena, v));
   }
   return st;
@@ -39,40 +43,9 @@ static Status place_array(Device *dev, RunArg *arg, int index, Diag *d) {
   return st;
 }
 
-static int tensor_type(const RunType *t) {
-  static const struct { NpyType npy; TensorType type; } types[] = {
-      {NPY_U8, TENSOR_U8},   {NPY_I8, TENSOR_U8},   {NPY_U16, TENSOR_U16}, {NPY_I16, TENSOR_U16},
-      {NPY_U32, TENSOR_U32}, {NPY_I32, TENSOR_S32}, {NPY_U64, TENSOR_U64}, {NPY_I64, TENSOR_S64},
-      {NPY_F16, TENSOR_F16}, {NPY_F32, TENSOR_F32}, {NPY_F64, TENSOR_F64},
-  };
-  if (t->dtype == DT_BF16) return TENSOR_BF16;
-  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-    if (types[i].npy == t->npy) return types[i].type;
-  return TENSOR_U8;
-}
-
-// The array's sizes, dense, the last one first.
-static Status encode_map(Device *dev, RunArg *arg, const RunArg *args, int n, Diag *d) {
-  const RunArg *of = arg->array < n ? &args[arg->array] : NULL;
-  if (!of || of->role < RUN_IN || of->rank != arg->rank)
-    return diag_error(d, NOWHERE, "--arg %s: argument %d is no array of %d dimension%s", arg->spec,
-                      arg->array, arg->rank, arg->rank == 1 ? "" : "s");
-  TensorMapDesc *m = &arg->map;
-  uint64_t bytes = (uint64_t)of->type->bytes;
-  m->address = of->ptr;
-  m->rank = (uint8_t)of->rank;
-  m->type = (uint8_t)tensor_type(of->type);
-  for (int i = 0; i < of->rank; i++) {
-    m->dim[i] = (uint64_t)of->shape[of->rank - 1 - i];
-    bytes *= m->dim[i];
-    if (i + 1 < of->rank) m->stride[i] = bytes;
-  }
-  return device_tensor_map(dev, m, arg->data, d);
-}
-
 static void pack(uint8_t *block, const PtxModule *m, const PtxFunc *entry, const RunArg *args, int n) {
   for (int i = 0; i < n; i++) {
-    const void *from = args[i].role <= RUN_TMAP ? (const void *)args[i].data : &args[i].ptr;
+    const void *from = by_pointer(&args[i]) ? &args[i].ptr : (const void *)args[i].data;
     memcpy(block + m->vars[entry->params[i]].offset, from, passed_bytes(&args[i]));
   }
 }
@@ -83,7 +56,10 @@ Status run_launch(Device *dev, Launch *l, const PtxModule *m, const PtxFunc *ent
   for (int i = 0; i < n && !st; i++)
     if (args[i].role >= RUN_IN) st = place_array(dev, &args[i], i, d);
   for (int i = 0; i < n && !st; i++)
-    if (args[i].role == RUN_TMAP) st = encode_map(dev, &args[i], args, n, d);
+    if (args[i].role == RUN_TMAP) {
+      st = run_tmap_encode(dev, &args[i], args, n, d);
+      if (!st && args[i].pointer) st = place_array(dev, &args[i], i, d);
+    }
   uint8_t *block = calloc(1, entry->param_bytes + 1u);
   if (!block) abort();
   if (!st) {

@@ -22,7 +22,7 @@ typedef struct RunType {
   Dtype dtype; // DT_COUNT: an integer
 } RunType;
 
-// RUN_TMAP: a tensor map over one of the arrays, 128 bytes by value.
+// RUN_TMAP: a tensor map over one of the arrays, 128 bytes by value or behind a pointer.
 typedef enum RunRole { RUN_VALUE, RUN_TMAP, RUN_IN, RUN_INOUT, RUN_OUT } RunRole;
 
 typedef struct RunArg {
@@ -35,14 +35,21 @@ typedef struct RunArg {
   uint64_t bytes;
   DevPtr ptr;           // of an array, while it runs
   int array;            // TMAP: index of the argument it describes
-  TensorMapDesc map;    // TMAP: all but type, address and what follows from the array
+  TensorMapDesc map;    // TMAP: what is written in the spec; the rest follows from the array
+  int dims, strides, steps; // TMAP: how many of each are written
+  uint64_t offset;      // TMAP: elements of the array in front of it
+  bool typed, pointer;  // TMAP: map.type is written; passed in global memory
 } RunArg;
 
 // "in:FILE.npy", "inout:FILE.npy", "out:f32[64,32]", "in:f32[64]=iota" (or random, or a number),
 // "i32:7", "f32:0.5", "bytes:00ff", "tmap:0,box=32x8,swizzle=128,fill=nan" (box: dimension 0, the
-// contiguous one, first).  Arrays are passed as pointers.
+// contiguous one, first; run_tmap.c has the other words).  Arrays are passed as pointers.
 Status run_arg_parse(Arena *a, const char *spec, uint64_t seed, RunArg *out, Diag *d);
 void run_args_free(RunArg *args, int n); // the arrays, of arguments parsed or all zero
+
+// The parts of it about tensor maps: what is behind "tmap:"; the 128 bytes, once arrays have addresses.
+Status run_tmap_parse(Arena *a, RunArg *out, const char *text, Diag *d);
+Status run_tmap_encode(Device *dev, RunArg *arg, const RunArg *args, int n, Diag *d);
 
 // The number of arguments and their sizes held against the kernel's parameters.
 Status run_args_check(const PtxModule *m, const PtxFunc *entry, const RunArg *args, int n, Diag *d);

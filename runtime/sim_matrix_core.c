@@ -54,7 +54,7 @@ INLINE uint32_t widen(MatrixType t, uint32_t u) {
   case MATRIX_E5M2: return widen_small(u, 8, 21, 112, 0x7c, true);
   case MATRIX_E4M3: return widen_small(u, 8, 20, 120, 0x7f, false);
   case MATRIX_BF16: return u << 16;
-  default: return (u & ~0x1fffu) | (uint32_t)((u & 0x7fffffff) > EXPONENT) << 22; // tf32, NaN kept
+  default: return u & ~0x1fffu; // tf32: a NaN of low bits only becomes an infinity, as on the GPU
   }
 }
 
@@ -259,7 +259,7 @@ INLINE VF round_half(VF v) {
   VI e = larger((VI)v & (int32_t)EXPONENT, splat(POWER(-14)));
   VF far = (VF)e * 0x1p13f;
   VF r = (v + far) - far;
-  VI over = r >= 0x1p16f;
+  VI over = (r >= 0x1p16f) | (v == (VF)splat(EXPONENT)); // of an infinity, r is no number
   return (VF)pick(over, splat(EXPONENT), (VI)r);
 }
 

@@ -188,10 +188,6 @@ static const Op *measure(Warp *w, const Op *op, uint64_t bits, bool mn_major, in
   uint32_t at[WGMMA_MAX_CHUNKS];
   MatrixDesc d = sim_desc(bits);
   uint64_t size = w->cta->shared.bytes;
-  if (d.base)
-    return sim_trap_at(w, op, 0, "the descriptor of %c, 0x%llx, has a base offset of %u: begin the "
-                       "swizzle's pattern at a multiple of its period", name,
-                       (unsigned long long)bits, d.base);
   int n = sim_desc_chunks(&d, mn_major, rows, at);
   *low = UINT32_MAX, *high = 0;
   for (int i = 0; i < n; i++) {

@@ -56,6 +56,13 @@ static const Inst insts[] = {
 
 enum { NINSTS = sizeof insts / sizeof *insts };
 
+// These have records of special values only.
+static const Inst special_insts[] = {
+    {"mma.e5m2.k32.f16", "m16n8k32.row.col.f16.e5m2.e5m2.f16",
+     MATRIX_E5M2, 32, MATRIX_RULE_MMA8_F16},
+    {"wgmma.e5m2.k32.f16", NULL, MATRIX_E5M2, 32, MATRIX_RULE_WGMMA8_F16},
+};
+
 // One tile as registers: 4 words of A at most, 2 of B, accumulators before and after.
 typedef struct Tile {
   uint32_t a[4][32], b[2][32], c[4][32], d[4][32];

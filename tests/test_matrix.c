@@ -28,9 +28,11 @@ static void multiply(const MatrixIsa *isa, const Inst *in, const Tile *t, uint32
     memcpy(out, acc, sizeof acc);
 }
 
-static int check_file(const MatrixIsa *isa, const Inst *in, int *wrong) {
+static int check_file(const MatrixIsa *isa, const Inst *in, const char *suffix, int *wrong) {
   long bytes;
-  uint8_t *data = read_all(folder, in->file, &bytes);
+  char name[64];
+  snprintf(name, sizeof name, "%s%s", in->file, suffix);
+  uint8_t *data = read_all(folder, name, &bytes);
   const uint8_t *p = data;
   int n = 0, words = matrix_rules[in->rule].half ? 2 : 4;
   while (p < data + bytes) {
@@ -52,12 +54,25 @@ static void gpu_bits(void **state) {
     const LaneIsa *isa = lane_isa(sets[s]);
     int bad = 0;
     for (int i = 0; isa && i < NINSTS; i++) {
-      int wrong = 0, n = check_file(isa->matrix, &insts[i], &wrong);
+      int wrong = 0, n = check_file(isa->matrix, &insts[i], "", &wrong);
       if (folder || wrong)
         print_message("%-9s %-20s %d of %d words differ\n", sets[s], insts[i].file, wrong, n);
       bad += wrong;
     }
     assert_int_equal(bad, 0);
+  }
+}
+
+// Infinities, NaN with all kinds of payloads, zeros of both signs, overflow, subnormals.
+static void gpu_specials(void **state) {
+  (void)state;
+  for (int s = 0; s < NSETS && !folder; s++) {
+    const LaneIsa *isa = lane_isa(sets[s]);
+    for (int i = 0; isa && i < NINSTS + 2; i++) {
+      const Inst *in = i < NINSTS ? &insts[i] : &special_insts[i - NINSTS];
+      int wrong = 0, n = check_file(isa->matrix, in, ".special", &wrong);
+      if (wrong) fail_msg("%s %s.special: %d of %d words differ", sets[s], in->file, wrong, n);
+    }
   }
 }
 
@@ -185,7 +200,7 @@ static void words_of_memory(void **state) {
 
 int main(int argc, char **argv) {
   folder = argc > 1 ? argv[1] : NULL;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(gpu_bits),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(gpu_bits), cmocka_unit_test(gpu_specials),
                                      cmocka_unit_test(vector_code_is_the_model),
                                      cmocka_unit_test(specials),
                                      cmocka_unit_test(words_of_memory)};

@@ -173,6 +173,36 @@ static void test_softmax_registers(void **state) {
   device_free(k->dev, args[1]);
 }
 
+// ---- base offsets -------------------------------------------------------------------------------
+// D = B: which bytes a descriptor names when its pattern starts at another row than a period's first.  As
+// an H200 does: the row of the XOR is counted from the base offset on.
+static void test_base_offset(void **state) {
+  static const int starts[] = {0, 32, 128, 256, 384, 512, 640, 768, 896};
+  static uint64_t desc[27 * 8];
+  static float got[27 * 8][16][16];
+  Kit *k = *state;
+  for (int i = 0; i < 27 * 8; i++)
+    desc[i] = (uint64_t)(i / 72 + 1) << 62 | (uint64_t)(i & 7) << 49 | UINT64_C(0x4000010000) |
+              (uint64_t)starts[i / 8 % 9] >> 4;
+  DevPtr args[2] = {kit_words(k, "descs", (uint32_t *)desc, 2 * 27 * 8), kit_words(k, "out", NULL, 27 * 8 * 256)};
+  Kernel *kernel = kit_load(k, "../gpu/probes.ptx", "base");
+  kit_run(k, kernel, 27 * 8, 128, args, sizeof args);
+  kit_read(k, args[1], (uint32_t *)got, 27 * 8 * 256);
+  for (int i = 0; i < 27 * 8; i++)
+    for (int n = 0; n < 16; n++)
+      for (int kk = 0; kk < 16; kk++) { // the image holds the numbers of its elements
+        int b = 3 - i / 72, span = 16 << b;
+        uint32_t at = (uint32_t)(n % 8 * span + n / 8 * 1024 + 2 * kk + starts[i / 8 % 9]);
+        uint32_t want = at ^ (((at >> 7) - (uint32_t)(i & 7)) & ((1u << b) - 1)) << 4;
+        if (got[i][kk][n] != (float)(want / 2))
+          fail_msg("descriptor %llx: column %d, k %d is byte %g, not %u", (unsigned long long)desc[i], n, kk,
+                   2 * (double)got[i][kk][n], want);
+      }
+  kernel_free(kernel);
+  device_free(k->dev, args[0]);
+  device_free(k->dev, args[1]);
+}
+
 // ---- what is in flight --------------------------------------------------------------------------
 // Zeros in 4096 bytes: A at 0 (%rd10), B at 2048 (%rd11); %r2 is the thread's place.
 #define ZEROS                                                                                      \
@@ -270,7 +300,8 @@ static void test_completion(void **state) {
 
 int main(void) {
   const struct CMUnitTest anywhere[] = {cmocka_unit_test(test_integers),
-                                        cmocka_unit_test(test_softmax_registers)};
+                                        cmocka_unit_test(test_softmax_registers),
+                                        cmocka_unit_test(test_base_offset)};
   const struct CMUnitTest on_sim[] = {cmocka_unit_test(test_other_blocks),
                                       cmocka_unit_test(test_issue_before_copy),
                                       cmocka_unit_test(test_completion)};

@@ -270,14 +270,15 @@ def compare(folder, one, other):
 
 
 def keep(folder, device):
-    for inst in INSTS:
+    for inst, form in INSTS.items():
+        if form[1] != form[2] or form[1] == 's8':
+            continue
         na, nb, nc = counts(inst)
         out = npy_read('%s/%s/%s/arg1.npy' % (folder, device, inst))
         with open('%s/%s.special.bin' % (folder, inst), 'wb') as f:
             for i, r in enumerate(records(inst)):
-                if inst.startswith('wgmma') and i % 4:  # one warp of each class
-                    continue
-                if not inst.startswith('wgmma') and i >= 16:
+                wide = inst.startswith('wgmma')  # one record of each class
+                if i % 4 or i >= 4 * CLASSES if wide else i >= CLASSES:
                     continue
                 w = []
                 for j in range(0, na, 2):
