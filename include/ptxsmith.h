@@ -113,10 +113,20 @@ PSM_API const char *psm_device_name(const psm_device *dev); /* "NVIDIA H200" */
 
 /* Buffers, for callers that have no CUDA of their own.  Reads and writes wait for queued work. */
 PSM_API psm_status psm_alloc(psm_device *dev, uint64_t bytes, uint64_t *out);
-PSM_API void psm_free(psm_device *dev, uint64_t pointer);
+PSM_API psm_status psm_free(psm_device *dev, uint64_t pointer); /* of psm_alloc; 0 is nothing */
 PSM_API psm_status psm_write(psm_device *dev, uint64_t to, const void *from, uint64_t bytes);
 PSM_API psm_status psm_read(psm_device *dev, void *to, uint64_t from, uint64_t bytes);
 PSM_API psm_status psm_zero(psm_device *dev, uint64_t to, uint64_t bytes); /* multiple of 4 */
+
+/* How the interpreter runs what is launched from now on.  PSM_INPUT on another device. */
+typedef struct psm_sim_options {
+  int sanitize;      /* look for data races, barrier misuse, missing fences: PSM_FAILED when there are */
+  uint64_t schedule; /* the order of blocks and warps, and when asynchronous work completes; 0: fixed */
+  uint64_t limit;    /* warp instructions a launch may take, for loops without end; 0: any number */
+  int counters;      /* count: psm_kernel_counters */
+  int threads;       /* host threads; 0: all cores */
+} psm_sim_options;
+PSM_API psm_status psm_device_sim(psm_device *dev, const psm_sim_options *options);
 
 /* Waits for all that was queued.  Errors of a kernel itself appear here at the latest. */
 PSM_API psm_status psm_sync(psm_device *dev);
@@ -234,6 +244,30 @@ typedef struct psm_shape {
  * PSM_FAILED with the place in psm_error. */
 PSM_API psm_status psm_kernel_launch(psm_kernel *k, const psm_shape *shape,
                                      const psm_kernel_arg *args, int nargs);
+
+/* What its launches did since it was loaded, counted on the interpreter, as one JSON object (those of
+ * `ptxsmith counters --json`).  The text lives until the next call for this kernel.  PSM_INPUT when
+ * nothing was counted. */
+PSM_API psm_status psm_kernel_counters(psm_kernel *k, const char **json);
+
+/* ---- tensor maps: what bulk tensor copies know of a tensor (sm_90) -------------------------------- */
+
+enum { PSM_TENSOR_MAP_BYTES = 128 };
+
+/* Over a tensor in device memory of at most 5 dimensions.  All members are in the tensor's order: the
+ * last dimension is the contiguous one.  In PTX, coordinates come the other way round. */
+typedef struct psm_tensor_map {
+  psm_tensor tensor;
+  uint32_t box[PSM_MAX_RANK];  /* elements that one copy covers */
+  uint32_t step[PSM_MAX_RANK]; /* every step-th of them; 0 is 1 */
+  int swizzle;                 /* bytes: 0, 32, 64 or 128 */
+  int nan_fill;                /* what is outside reads as NaN; else as zero */
+  int l2_promotion;            /* bytes: 0, 64, 128 or 256 */
+} psm_tensor_map;
+
+/* Makes the 128 bytes, which a kernel takes by value (`.param .align 64 .b8 map[128]`: an argument of
+ * 128 bytes) or in global memory.  The rules of cuTensorMapEncodeTiled hold on every device. */
+PSM_API psm_status psm_tensor_map_encode(psm_device *dev, const psm_tensor_map *m, void *map);
 
 #ifdef __cplusplus
 }

@@ -19,6 +19,7 @@ struct psm_variant {
 struct psm_device {
   psm_session *owner;
   Device *device;
+  DevPtr *buffers; int nbuffers, cap; // of psm_alloc
 };
 
 struct psm_problem {

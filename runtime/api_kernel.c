@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counters.h"
+
 struct psm_kernel {
   psm_device *device;
   Arena *arena;
@@ -11,6 +13,7 @@ struct psm_kernel {
   const PtxFunc *entry;
   Kernel *kernel;
   uint8_t *block; // arguments, packed
+  Arena *text;    // what psm_kernel_counters gave last
 };
 
 psm_status psm_kernel_load(psm_device *dev, const char *name, const char *ptx, size_t bytes,
@@ -44,6 +47,7 @@ void psm_kernel_free(psm_kernel *k) {
   if (!k) return;
   kernel_free(k->kernel);
   arena_free(k->arena);
+  if (k->text) arena_free(k->text);
   free(k);
 }
 
@@ -86,4 +90,72 @@ psm_status psm_kernel_launch(psm_kernel *k, const psm_shape *shape, const psm_ke
     l.cluster[i] = shape->cluster[i] ? shape->cluster[i] : 1;
   }
   return api_status(device_launch(k->device->device, &l, d));
+}
+
+psm_status psm_kernel_counters(psm_kernel *k, const char **json) {
+  Diag *d = api_begin(k->device->owner);
+  KernelCounts counts;
+  *json = NULL;
+  if (!kernel_counts(k->kernel, &counts))
+    return api_status(diag_error(d, NOWHERE, "%s: nothing was counted: launches on the interpreter are, "
+                                 "with the option counters", k->entry->name));
+  if (k->text) arena_free(k->text);
+  k->text = arena_new();
+  Json j;
+  json_begin(&j, k->text);
+  counters_json(k->text, &counts, &roof_h200, &j);
+  *json = json_end(&j);
+  return PSM_OK;
+}
+
+// ---- tensor maps --------------------------------------------------------------------------------
+static const uint8_t map_types[] = { // by psm_dtype
+    [PSM_F64] = TENSOR_F64,   [PSM_F32] = TENSOR_F32, [PSM_F16] = TENSOR_F16,
+    [PSM_BF16] = TENSOR_BF16, [PSM_E4M3] = TENSOR_U8, [PSM_E5M2] = TENSOR_U8,
+    [PSM_I32] = TENSOR_S32,   [PSM_I64] = TENSOR_S64, [PSM_U8] = TENSOR_U8};
+
+// 0, first, 2 first, ... as 0, 1, 2, ...; false when it is none.
+static bool step_of(int bytes, int first, uint8_t *out) {
+  for (*out = 0; *out < 4; ++*out)
+    if (bytes == (*out ? first << (*out - 1) : 0)) return true;
+  return false;
+}
+
+static Status describe(const psm_tensor_map *m, TensorMapDesc *out, Diag *d) {
+  const psm_tensor *t = &m->tensor;
+  if (t->rank < 1 || t->rank > 5)
+    return diag_error(d, NOWHERE, "tensor map: rank %d: 1 to 5", t->rank);
+  if ((unsigned)t->dtype >= sizeof map_types)
+    return diag_error(d, NOWHERE, "tensor map: %d is no psm_dtype", (int)t->dtype);
+  *out = (TensorMapDesc){.address = t->data, .rank = (uint8_t)t->rank, .type = map_types[t->dtype],
+                         .fill = m->nan_fill != 0};
+  if (!step_of(m->swizzle, 32, &out->swizzle))
+    return diag_error(d, NOWHERE, "tensor map: a swizzle of %d bytes: 0, 32, 64 or 128", m->swizzle);
+  if (!step_of(m->l2_promotion, 64, &out->l2))
+    return diag_error(d, NOWHERE, "tensor map: L2 promotion %d: 0, 64, 128 or 256", m->l2_promotion);
+  uint64_t bytes = (uint64_t)tensor_type_bytes((TensorType)out->type), row = bytes;
+  bool dense = true;
+  for (int i = 0; i < t->rank; i++) dense &= !t->stride[i];
+  for (int i = 0; i < t->rank; i++) {
+    int from = t->rank - 1 - i;
+    if (t->shape[from] < 0 || t->stride[from] < 0)
+      return diag_error(d, NOWHERE, "tensor map: dimension %d has a negative size or stride", from);
+    out->dim[i] = (uint64_t)t->shape[from];
+    out->box[i] = m->box[from];
+    out->step[i] = m->step[from];
+    if (i) out->stride[i - 1] = dense ? row : (uint64_t)t->stride[from] * bytes;
+    row *= out->dim[i];
+  }
+  if (!dense && t->stride[t->rank - 1] != 1)
+    return diag_error(d, NOWHERE, "tensor map: the last dimension has a stride of %lld elements: it must be 1",
+                      (long long)t->stride[t->rank - 1]);
+  return ST_OK;
+}
+
+psm_status psm_tensor_map_encode(psm_device *dev, const psm_tensor_map *m, void *map) {
+  Diag *d = api_begin(dev->owner);
+  TensorMapDesc desc;
+  if (!api_needs(m, "m", d) || !api_needs(map, "map", d)) return PSM_INPUT;
+  Status st = describe(m, &desc, d);
+  return api_status(st ? st : device_tensor_map(dev->device, &desc, map, d));
 }

@@ -370,7 +370,94 @@ static void any_kernel_runs(void **state) {
   assert_error(f, psm_kernel_load(f->dev, "fill.ptx", fill_ptx, sizeof fill_ptx - 1, "fil", &k),
                PSM_INPUT, "no kernel \"fil\"");
   assert_null(k);
-  psm_free(f->dev, p);
+  good(f, psm_free(f->dev, p));
+  assert_error(f, psm_free(f->dev, p), PSM_INPUT, "no buffer of psm_alloc begins at 0x");
+  assert_error(f, psm_free(f->dev, 0x1234567890), PSM_INPUT, "no buffer of psm_alloc begins at 0x1234567890");
+  good(f, psm_free(f->dev, 0));
+}
+
+// ---- tensor maps, and the interpreter's options ---------------------------------------------------
+// y[i] = element i of a box of 4 x 8 floats at (row 1, column 2), through shared memory.
+static const char box_ptx[] =
+    ".version 8.0\n.target sm_90\n.address_size 64\n"
+    ".visible .entry box(.param .align 64 .b8 map[128], .param .u64 y)\n{\n"
+    ".reg .pred %p; .reg .b32 %r<8>; .reg .b64 %rd<8>;\n"
+    ".shared .align 128 .b8 tile[128]; .shared .align 8 .b64 bar;\n"
+    "mov.u32 %r0, %tid.x; mov.u32 %r1, bar; mov.u32 %r2, tile; mov.b64 %rd0, map;\n"
+    "cvta.param.u64 %rd0, %rd0; mov.u32 %r3, 2; mov.u32 %r4, 1; setp.ne.u32 %p, %r0, 0;\n"
+    "@%p bra wait; mbarrier.init.shared.b64 [%r1], 1; fence.proxy.async.shared::cta;\n"
+    "mbarrier.arrive.expect_tx.shared.b64 %rd3, [%r1], 128;\n"
+    "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd0, {%r3, %r4}], "
+    "[%r1];\nwait: bar.sync 0;\n"
+    "again: mbarrier.try_wait.parity.shared.b64 %p, [%r1], 0; @!%p bra again;\n"
+    "shl.b32 %r5, %r0, 2; add.u32 %r6, %r2, %r5; ld.shared.u32 %r7, [%r6]; ld.param.u64 %rd1, [y];\n"
+    "mul.wide.u32 %rd2, %r0, 4; add.u64 %rd2, %rd1, %rd2; st.global.u32 [%rd2], %r7; ret;\n}\n"
+    ".visible .entry loop(.param .u64 y)\n{\n.reg .pred %p;\nsetp.eq.u32 %p, 0, 0;\n"
+    "again: @%p bra again;\nret;\n}\n"
+    ".visible .entry race(.param .u64 y)\n{\n.reg .b32 %r<4>; .reg .b64 %rd;\nmov.u32 %r0, %tid.x;\n"
+    "ld.param.u64 %rd, [y];\nshr.u32 %r1, %r0, 5;\nst.global.u32 [%rd], %r1;\nret;\n}\n";
+
+static void a_kernel_takes_a_tensor_map(void **state) {
+  Fixture *f = *state;
+  psm_kernel *k;
+  uint64_t x, y;
+  float in[8][12], out[32];
+  uint8_t map[PSM_TENSOR_MAP_BYTES];
+  for (int i = 0; i < 96; i++) in[i / 12][i % 12] = (float)i;
+  good(f, psm_alloc(f->dev, sizeof in, &x));
+  good(f, psm_alloc(f->dev, sizeof out, &y));
+  good(f, psm_write(f->dev, x, in, sizeof in));
+  psm_tensor_map m = {.tensor = {.data = x, .dtype = PSM_F32, .rank = 2, .shape = {4, 9}, .stride = {24, 1}},
+                      .box = {4, 8}, .nan_fill = 1, .l2_promotion = 256};
+  good(f, psm_tensor_map_encode(f->dev, &m, map));
+  good(f, psm_kernel_load(f->dev, "box.ptx", box_ptx, sizeof box_ptx - 1, "box", &k));
+  psm_kernel_arg args[] = {{map, sizeof map}, {&y, 8}};
+  psm_shape shape = {.block = {32}};
+  good(f, psm_kernel_launch(k, &shape, args, 2));
+  good(f, psm_read(f->dev, out, y, sizeof out));
+  for (int i = 0; i < 32; i++) { // rows 1, 2, 3 of every second row; 7 columns from 2 on
+    int row = 1 + i / 8, col = 2 + i % 8;
+    if (row < 4 && col < 9) assert_true(out[i] == in[2 * row][col]);
+    else assert_true(out[i] != out[i]);
+  }
+  m.swizzle = 16;
+  assert_error(f, psm_tensor_map_encode(f->dev, &m, map), PSM_INPUT, "a swizzle of 16 bytes: 0, 32, 64 or 128");
+  m.swizzle = 0, m.box[1] = 3;
+  assert_error(f, psm_tensor_map_encode(f->dev, &m, map), PSM_INPUT, "12 bytes wide");
+  m.tensor.stride[1] = 2;
+  assert_error(f, psm_tensor_map_encode(f->dev, &m, map), PSM_INPUT, "stride of 2 elements: it must be 1");
+  m.tensor.rank = 6;
+  assert_error(f, psm_tensor_map_encode(f->dev, &m, map), PSM_INPUT, "rank 6: 1 to 5");
+  psm_kernel_free(k);
+  good(f, psm_free(f->dev, x));
+  good(f, psm_free(f->dev, y));
+}
+
+static void the_interpreter_has_options(void **state) {
+  Fixture *f = *state;
+  psm_kernel *k;
+  uint64_t y;
+  const char *json;
+  psm_shape shape = {.block = {64}};
+  good(f, psm_alloc(f->dev, 4, &y));
+  psm_kernel_arg arg = {&y, 8};
+  good(f, psm_kernel_load(f->dev, "box.ptx", box_ptx, sizeof box_ptx - 1, "loop", &k));
+  good(f, psm_device_sim(f->dev, &(psm_sim_options){.limit = 1000}));
+  assert_error(f, psm_kernel_launch(k, &shape, &arg, 1), PSM_FAILED, "the limit of 1000 warp instructions");
+  psm_kernel_free(k);
+  good(f, psm_kernel_load(f->dev, "box.ptx", box_ptx, sizeof box_ptx - 1, "race", &k));
+  good(f, psm_device_sim(f->dev, &(psm_sim_options){.counters = 1}));
+  good(f, psm_kernel_launch(k, &shape, &arg, 1));
+  good(f, psm_kernel_counters(k, &json));
+  assert_non_null(strstr(json, "\"global_write_requests\":2"));
+  good(f, psm_device_sim(f->dev, &(psm_sim_options){.sanitize = 1, .schedule = 3}));
+  assert_error(f, psm_kernel_launch(k, &shape, &arg, 1), PSM_FAILED, "data race");
+  psm_kernel_free(k);
+  good(f, psm_kernel_load(f->dev, "box.ptx", box_ptx, sizeof box_ptx - 1, "race", &k));
+  assert_error(f, psm_kernel_counters(k, &json), PSM_INPUT, "nothing was counted");
+  psm_kernel_free(k);
+  good(f, psm_device_sim(f->dev, &(psm_sim_options){0}));
+  good(f, psm_free(f->dev, y));
 }
 
 int main(void) {
@@ -390,6 +477,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(absent_devices_are_named, setup, teardown),
       cmocka_unit_test_setup_teardown(a_missing_folder_is_told, setup, teardown),
       cmocka_unit_test_setup_teardown(any_kernel_runs, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_kernel_takes_a_tensor_map, setup, teardown),
+      cmocka_unit_test_setup_teardown(the_interpreter_has_options, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
