@@ -1,0 +1,92 @@
+"""The timing rules, for launches of whatever origin: device events, a cold L2 made by reading a buffer
+larger than it, compared launches interleaved, medians over several processes.
+
+A graph sample is (A - B) / N with A = N x (flush, launch) and B = N x flush, replayed in turn.
+"""
+import json
+import subprocess
+import sys
+
+import torch
+
+FLUSH_BYTES = 256 << 20
+GRAPH_LAUNCHES = 8
+
+
+class Flush:
+    def __init__(self):
+        self.buffer = torch.ones(FLUSH_BYTES // 4, device="cuda")
+        self.out = torch.empty((), device="cuda")
+
+    def __call__(self):
+        torch.sum(self.buffer, 0, out=self.out)
+
+
+def median(values):
+    values = sorted(values)
+    n = len(values)
+    return values[n // 2] if n % 2 else (values[n // 2 - 1] + values[n // 2]) / 2
+
+
+def _span(work):
+    a, b = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    a.record()
+    work()
+    b.record()
+    b.synchronize()
+    return a.elapsed_time(b) * 1e3
+
+
+def eager(launches, flush, samples=31, warmup=3):
+    """launches: name -> callable.  Microseconds by name; one launch of each in turn, cold."""
+    times = {name: [] for name in launches}
+    for i in range(samples + warmup):
+        for name, launch in launches.items():
+            flush()
+            t = _span(launch)
+            if i >= warmup:
+                times[name].append(t)
+    return {name: median(t) for name, t in times.items()}
+
+
+def _graph(work, count):
+    stream, g = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    with torch.cuda.graph(g, stream=stream):
+        for _ in range(count):
+            work()
+    return g
+
+
+def graph(launches, flush, samples=15, on_stream=None):
+    """The same by graph replay.  on_stream: called with the capturing stream before each capture."""
+    graphs = {}
+    for name, launch in launches.items():
+        def both(launch=launch):
+            if on_stream:
+                on_stream(torch.cuda.current_stream())
+            flush()
+            launch()
+        graphs[name] = _graph(both, GRAPH_LAUNCHES)
+    if on_stream:
+        on_stream(torch.cuda.current_stream())
+    empty = _graph(flush, GRAPH_LAUNCHES)
+    times = {name: [] for name in launches}
+    for i in range(samples + 2):
+        for name, g in graphs.items():
+            t = (_span(g.replay) - _span(empty.replay)) / GRAPH_LAUNCHES
+            if i >= 2:
+                times[name].append(t)
+    return {name: median(t) for name, t in times.items()}
+
+
+def in_processes(script, arguments, processes):
+    """Runs `script --one` that many times; each prints one JSON object on its last line."""
+    runs = []
+    for i in range(processes):
+        done = subprocess.run([sys.executable, script, "--one", *arguments], capture_output=True,
+                              text=True)
+        if done.returncode:
+            sys.exit(done.stderr[-4000:])
+        runs.append(json.loads(done.stdout.splitlines()[-1]))
+        print(f"process {i + 1} of {processes} done", file=sys.stderr)
+    return runs
