@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""Prefill beside PyTorch's cuDNN, FlashAttention-2 and memory-efficient attention, and FlashAttention-3
+where the package fa3_fwd (or flash_attn_interface) loads.
+
+    tests/peers/prefill.py --library build/libptxsmith.so [--dtype bf16] [--random 12] > table.md
+
+Every output, a peer's too, is held against fp64 on sampled rows before its time counts.  Times follow
+timing.py: interleaved, cold L2, medians of five processes; a difference under 1 % is a tie.  Rows:
+batch x seqlen = 16,384 tokens, heads x head_dim = 2,048, and shapes drawn from --seed.
+"""
+import argparse
+import json
+import math
+import random
+import sys
+
+import torch
+
+import ptxsmith
+import timing
+
+TYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
+LENGTHS = (512, 1024, 2048, 4096, 8192, 16384)
+aten = torch.ops.aten
+
+
+def table_cases(dims):
+    for d in dims:
+        for causal in (0, 1):
+            for s in LENGTHS:
+                yield dict(b=16384 // s, hq=2048 // d, hkv=2048 // d, sq=s, sk=s, d=d, causal=causal)
+
+
+def random_cases(dims, count, seed):
+    draw = random.Random(seed)
+    for _ in range(count):
+        d, hkv, causal = draw.choice(dims), draw.choice((1, 2, 4, 8)), draw.randrange(2)
+        sk = draw.randrange(300, 9000)
+        sq = sk if causal or draw.randrange(2) else draw.randrange(300, 9000)
+        b = draw.choice((1, 1, 2, 3, 5))
+        yield dict(b=b, hq=hkv * draw.choice((1, 2, 4, 6)), hkv=hkv, sq=sq, sk=sk, d=d, causal=causal)
+
+
+def flops(c):
+    """4 batch heads pairs head_dim; causal pairs as the tables count them, half of all."""
+    return 4.0 * c["b"] * c["hq"] * c["sq"] * c["sk"] * c["d"] / (2 if c["causal"] else 1)
+
+
+def name_of(c):
+    return ",".join(f"{k}={v}" for k, v in c.items())
+
+
+class Data:
+    """Random Q, K, V of a case in one dtype, and what fp64 makes of some of their rows."""
+
+    def __init__(self, c, dtype):
+        self.c, self.dtype = c, TYPES[dtype]
+        torch.manual_seed(c["sq"] * 31 + c["sk"])
+        make = lambda s, h: torch.randn(c["b"], s, h, c["d"], device="cuda", dtype=self.dtype)
+        self.q, self.k, self.v = make(c["sq"], c["hq"]), make(c["sk"], c["hkv"]), make(c["sk"], c["hkv"])
+        self.scale = 1 / math.sqrt(c["d"])
+        ends = torch.tensor([0, 1, c["sq"] - 1, c["sq"] // 2], device="cuda")
+        self.rows = torch.cat([ends, torch.randint(0, c["sq"], (28,), device="cuda")])
+        self.want = torch.empty(c["b"], len(self.rows), c["hq"], c["d"], device="cuda",
+                                dtype=torch.float64)
+        plain = torch.empty_like(self.want)
+        for b in range(c["b"]):
+            for h in range(c["hq"]):
+                self.want[b, :, h], plain[b, :, h] = self.row_answers(b, h)
+        # the gate of docs/verification.md: twice the plain formula's error, and one unit at max |O|
+        unit = {torch.bfloat16: 2.0**-8, torch.float16: 2.0**-11, torch.float32: 2.0**-24}[self.dtype]
+        top = self.want.abs().max().item()
+        self.allowed = 2 * (plain - self.want).abs().max().item() + 2 * unit * 2.0 ** math.floor(
+            math.log2(top))
+
+    def row_answers(self, b, h):
+        kv = h // (self.c["hq"] // self.c["hkv"])
+        q, k, v = self.q[b, self.rows, h], self.k[b, :, kv], self.v[b, :, kv]
+        sees = None
+        if self.c["causal"]:
+            last = self.rows + self.c["sk"] - self.c["sq"]
+            sees = torch.arange(self.c["sk"], device="cuda")[None] <= last[:, None]
+        s64 = q.double() @ k.double().T * self.scale
+        s32 = (q.double() @ k.double().T).float() * self.scale
+        if sees is not None:
+            s64, s32 = s64.masked_fill(~sees, -math.inf), s32.masked_fill(~sees, -math.inf)
+        p = torch.exp(s32 - s32.amax(-1, keepdim=True))
+        plain = (p.to(self.dtype).double() @ v.double()).float() / p.sum(-1, keepdim=True)
+        return torch.softmax(s64, -1) @ v.double(), plain.to(self.dtype).double()
+
+    def error(self, o):
+        e = (o[:, self.rows].double() - self.want).abs().max().item()
+        return e if math.isfinite(e) else math.inf
+
+
+def torch_peers(data):
+    c = data.c
+    group = c["hq"] // c["hkv"]
+    q, k, v = (t.transpose(1, 2) for t in (data.q, data.k, data.v))
+    if group > 1:  # these entry points take as many K and V heads as Q heads
+        k, v = (t.repeat_interleave(group, 1) for t in (k, v))
+    causal = bool(c["causal"])
+    if causal and c["sq"] != c["sk"]:
+        return {}  # theirs is aligned top-left
+    calls = {
+        "cuDNN": lambda: aten._scaled_dot_product_cudnn_attention(q, k, v, None, False, 0.0, causal),
+        "FA2": lambda: aten._scaled_dot_product_flash_attention(q, k, v, 0.0, causal),
+        "mem-eff": lambda: aten._scaled_dot_product_efficient_attention(q, k, v, None, False, 0.0,
+                                                                        causal),
+    }
+    return {name: (lambda call=call: call()[0].transpose(1, 2)) for name, call in calls.items()}
+
+
+def fa3_peer(data):
+    try:
+        import fa3_fwd_interface as fa3
+    except Exception:  # absent, or built for another PyTorch
+        try:
+            import flash_attn_interface as fa3
+        except Exception:
+            return {}
+
+    def call():
+        out = fa3.flash_attn_func(data.q, data.k, data.v, causal=bool(data.c["causal"]))
+        return out[0] if isinstance(out, tuple) else out
+
+    return {"FA3": call}
+
+
+def ours(lib, template, params, data, dtype):
+    problem = name_of(data.c) + f",dtype={dtype}"
+    op = lib.operator(template, params, problem)
+    o = torch.full_like(data.q, math.nan)
+    op.bind(q=data.q, k=data.k, v=data.v, o=o)
+    if "lse" in op.args():
+        op.bind(lse=None)
+
+    def call():
+        op.launch()
+        return o
+
+    return call
+
+
+def measure(lib, flush, c, args):
+    """{name: {us, error, good}} for one case."""
+    data = Data(c, args.dtype)
+    calls = {"ptxsmith": ours(lib, args.template, args.params, data, args.dtype)}
+    calls.update(torch_peers(data))
+    if args.dtype != "f32":
+        calls.update(fa3_peer(data))
+    good, result = {}, {}
+    for name, call in calls.items():
+        try:
+            e = data.error(call())
+        except Exception as why:
+            if name == "ptxsmith":
+                raise
+            print(f"{name} {name_of(c)}: {str(why).splitlines()[0]}", file=sys.stderr)
+            continue
+        result[name] = {"error": e, "good": e <= data.allowed}
+        if name == "ptxsmith" and not result[name]["good"]:
+            sys.exit(f"ptxsmith is wrong at {name_of(c)}: error {e:.3e}, allowed {data.allowed:.3e}")
+        if result[name]["good"]:
+            good[name] = call
+    samples = 11 if flops(c) > 1e12 else 21
+    for name, us in timing.eager(good, flush, samples=samples).items():
+        result[name]["us"] = us
+    return result
+
+
+def cases_of(args):
+    dims = [int(d) for d in args.dims.split(",")]
+    table = [] if args.no_table else list(table_cases(dims))
+    return table + list(random_cases(dims, args.random, args.seed))
+
+
+def report(args, cases, runs):
+    names = ["ptxsmith", "cuDNN", "FA3", "FA2", "mem-eff"]
+    print("| case | " + " | ".join(f"{n}, TFLOP/s" for n in names) + " | ours / best peer | error |")
+    print("|---|" + "---|" * (len(names) + 2))
+    ratios = []
+    for i, c in enumerate(cases):
+        us = {}
+        for n in names:
+            found = [r[i][n]["us"] for r in runs if "us" in r[i].get(n, {})]
+            if found:
+                us[n] = timing.median(found)
+        rate = {n: flops(c) / t / 1e6 for n, t in us.items()}
+        peers = [r for n, r in rate.items() if n != "ptxsmith"]
+        ratio = rate["ptxsmith"] / max(peers) if peers else math.nan
+        if peers:
+            ratios.append(ratio)
+        cells = [f"{rate[n]:.1f}" if n in rate else
+                 "wrong" if any(not r[i][n]["good"] for r in runs if n in r[i]) else "-" for n in names]
+        print(f"| {name_of(c)} | " + " | ".join(cells) +
+              f" | {ratio:.3f} | {max(r[i]['ptxsmith']['error'] for r in runs):.1e} |")
+    if ratios:
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        print(f"\n{args.template} {args.params} {args.dtype}: geometric mean {mean:.3f}, least "
+              f"{min(ratios):.3f}, level or ahead (0.99) on {sum(r >= 0.99 for r in ratios)} of "
+              f"{len(ratios)} rows, {len(runs)} processes")
+
+
+def main():
+    parse = argparse.ArgumentParser()
+    parse.add_argument("--library", default="build/libptxsmith.so")
+    parse.add_argument("--template", default="prefill_wgmma")
+    parse.add_argument("--params", default="")
+    parse.add_argument("--dtype", default="bf16", choices=list(TYPES))
+    parse.add_argument("--dims", default="128,64,256", help="head dimensions")
+    parse.add_argument("--random", type=int, default=0, help="shapes drawn besides the table")
+    parse.add_argument("--seed", type=int, default=1)
+    parse.add_argument("--no-table", action="store_true")
+    parse.add_argument("--processes", type=int, default=5)
+    parse.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    args = parse.parse_args()
+    cases = cases_of(args)
+    if args.one:
+        lib, flush = ptxsmith.Library(args.library), timing.Flush()
+        print(json.dumps([measure(lib, flush, c, args) for c in cases]))
+        return
+    runs = timing.in_processes(__file__, sys.argv[1:], args.processes)
+    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, cuDNN "
+          f"{torch.backends.cudnn.version()}\n")
+    report(args, cases, runs)
+
+
+if __name__ == "__main__":
+    main()
