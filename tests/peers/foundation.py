@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The foundation's tables of docs/measurements.md: ceilings, chunk ladder, vec ladder, block scaling.
+"""The foundation's tables of docs/measurements.md: chunk ladder, vec ladder, block scaling.
 
     tests/peers/foundation.py --ptxsmith build/ptxsmith [--device cuda:0] [--quick] > tables.md
 
-Every row comes from `ptxsmith bench`, which verifies before and after it times.  With PyTorch and
-Triton present, a Triton read kernel and PyTorch's attention read the same bytes in the same run, by
-the same rules: device events, cold L2 by reading a large buffer before each launch, medians.
+Every row comes from `ptxsmith bench`, which verifies before and after it times.  With PyTorch present,
+its attention reads the same bytes in the same run, by the same rules: device events, cold L2 by reading
+a large buffer before each launch, medians.  The read ceiling has a program of its own, read.py.
 """
 import argparse
 import json
@@ -47,23 +47,11 @@ class Peers:
     def __init__(self):
         try:
             import torch
-            import triton
-            import triton.language as tl
         except ImportError as why:
             print(f"\n(no peers here: {why})")
             self.torch = None
             return
         self.torch = torch
-
-        @triton.jit
-        def read(src, out, TILE: tl.constexpr, TILES: tl.constexpr):
-            acc = tl.zeros((TILE,), tl.int32)
-            for i in range(TILES):
-                at = (tl.program_id(0).to(tl.int64) * TILES + i) * TILE + tl.arange(0, TILE)
-                acc = acc ^ tl.load(src + at)
-            tl.store(out + tl.program_id(0), tl.xor_sum(acc, 0))
-
-        self.read_kernel = read
         self.flush_buffer = torch.ones(256 * MB // 4, device="cuda")
 
     def time(self, launch, samples=21):
@@ -79,20 +67,6 @@ class Peers:
             if i >= 5:
                 times.append(a.elapsed_time(b) * 1e3)
         return sorted(times)[len(times) // 2]
-
-    def triton_read(self, nbytes):
-        torch = self.torch
-        src = torch.randint(-9, 9, (nbytes // 4,), device="cuda", dtype=torch.int32)
-        out = torch.empty(nbytes // 4 // 2048, device="cuda", dtype=torch.int32)
-        best = None
-        for tile in (2048, 4096, 8192):
-            for tiles in (1, 4):
-                for warps in (4, 8):
-                    grid = (nbytes // 4 // (tile * tiles),)
-                    t = self.time(lambda: self.read_kernel[grid](src, out, tile, tiles,
-                                                                 num_warps=warps))
-                    best = t if best is None else min(best, t)
-        return best
 
     def decode(self, b, hq, hkv, sk, d, dtype):
         torch = self.torch
@@ -112,25 +86,6 @@ class Peers:
             if best is None or t < best:
                 best, who = t, backend.name.split("_")[0].lower()
         return best, who
-
-
-def read_ceilings(args, peers):
-    rows = []
-    for mb in (16,) if args.quick else (64, 128, 256, 512, 1024, 4096):
-        row = bench(args, "ceiling_read", f"words={mb * MB // 4}")
-        ours = min(row["ceiling_read_eager_us"], row["timing"]["median_us"])
-        cells = [f"{mb} MB", f"{ours:.2f}", f"{mb * MB / ours / 1e3:.0f}",
-                 f"{row['ceiling_read_graph_us']:.2f}", row["ceiling_read_variant"]]
-        if peers.torch:
-            triton = peers.triton_read(mb * MB)
-            # the same bytes as K and V of one sequence: 8 heads, d = 128, bf16
-            sk = mb * MB // (2 * 8 * 128 * 2)
-            attention, who = peers.decode(1, 8, 8, sk, 128, "bf16")
-            cells += [f"{triton:.2f}", f"{attention:.2f} ({who})"]
-        rows.append(cells)
-    table("Read ceiling by size", ["bytes", "ceiling_read, us", "GB/s", "graph, us", "variant",
-                                   "Triton read, us", "PyTorch decode of the same bytes, us"],
-          rows)
 
 
 def chunk_ladder(args, peers, dtype):
@@ -195,7 +150,6 @@ def main():
     args = parse.parse_args()
     print(subprocess.run([args.ptxsmith, "info"], capture_output=True, text=True).stdout)
     peers = Peers()
-    read_ceilings(args, peers)
     for dtype in ("f32", "bf16"):
         chunk_ladder(args, peers, dtype)
     vec_ladder(args, peers)
