@@ -14,10 +14,11 @@ void clock_reset(Clock *c, uint64_t cta, int nwarps, uint32_t base) {
   for (int i = 0; i < nwarps; i++)
     c->warp[i] = base;
   c->n = 0;
+  c->words = 0;
 }
 
 void clock_free(Clock *c) {
-  free(c->more);
+  free(c->more), free(c->async);
   *c = (Clock){0};
 }
 
@@ -42,6 +43,48 @@ static void reserve(Clock *c, int n) {
   c->more = realloc(c->more, (size_t)c->cap * sizeof *c->more);
   if (!c->more)
     abort();
+}
+
+// Makes the set reach from word `first` on over `words`; what it has stays.
+static void widen(Clock *c, uint32_t first, uint32_t words) {
+  uint32_t end = first + words, old_end = c->first + c->words;
+  if (c->words) {
+    first = first < c->first ? first : c->first;
+    end = end > old_end ? end : old_end;
+  }
+  if (end - first > c->room) {
+    c->room = end - first > 2 * c->room ? end - first : 2 * c->room;
+    c->async = realloc(c->async, c->room * sizeof *c->async);
+    if (!c->async)
+      abort();
+  }
+  uint32_t before = c->words ? c->first - first : 0, after = end - first - before - c->words;
+  if (before)
+    memmove(c->async + before, c->async, c->words * sizeof *c->async);
+  memset(c->async, 0, before * sizeof *c->async);
+  memset(c->async + before + c->words, 0, after * sizeof *c->async);
+  c->first = first;
+  c->words = end - first;
+}
+
+void clock_add_async(Clock *c, uint32_t number) {
+  c->used = true;
+  widen(c, number / 64, 1);
+  c->async[number / 64 - c->first] |= UINT64_C(1) << number % 64;
+}
+
+static void join_async(Clock *to, const Clock *from) {
+  if (!from->words)
+    return;
+  widen(to, from->first, from->words);
+  uint64_t *at = to->async + (from->first - to->first);
+  for (uint32_t i = 0; i < from->words; i++)
+    at[i] |= from->async[i];
+}
+
+static bool knows_async(const Clock *c, uint32_t number) {
+  uint32_t at = number / 64 - c->first; // wraps below the first
+  return at < c->words && (c->async[at] >> number % 64 & 1);
 }
 
 static void raise_warp(Clock *c, int warp, uint32_t upto) {
@@ -93,16 +136,17 @@ void clock_join(Clock *to, const Clock *from) {
       raise_warp(to, i, from->warp[i]);
   else
     join_foreign(to, from);
+  join_async(to, from);
   for (int i = 0; i < from->n; i++)
     clock_add(to, from->more[i].who, from->more[i].lanes, from->more[i].upto);
 }
 
 void clock_copy(Clock *to, const Clock *from) {
-  Known *more = to->more;
-  int cap = to->cap;
+  Clock old = *to;
   *to = *from;
-  to->more = more;
-  to->cap = cap;
+  to->more = old.more, to->cap = old.cap;
+  to->async = old.async, to->room = old.room, to->words = 0;
+  join_async(to, from);
   reserve(to, from->n);
   if (from->n)
     memcpy(to->more, from->more, (size_t)from->n * sizeof *to->more);
@@ -117,7 +161,7 @@ static bool knows_exactly(const Clock *c, uint64_t who, uint32_t lanes, uint32_t
 bool clock_knows(const Clock *c, uint64_t who, uint32_t lanes, uint32_t event) {
   uint64_t cta = who / WHO_PLACES, place = who % WHO_PLACES;
   if (place == WHO_ASYNC)
-    return knows_exactly(c, who, event, event);
+    return knows_async(c, lanes);
   if (cta == c->cta && event <= c->warp[place])
     return true;
   uint32_t missing = lanes;

@@ -2,7 +2,8 @@
 //
 // Accesses are numbered by events that only ever grow (sim_race.h); "known up to e" means that all
 // events up to e of those lanes happened before.  The warps of the thread's own CTA have a place
-// each; everything else is a sorted list: single lanes, other CTAs, single events.
+// each; single lanes, other CTAs and single events are a sorted list.  Operations of the
+// asynchronous proxy are known or not, each for itself: a set of bits in the order of their issue.
 #ifndef PTXSMITH_SIM_CLOCK_H
 #define PTXSMITH_SIM_CLOCK_H
 
@@ -15,7 +16,7 @@ static inline uint64_t who_of(uint64_t cta, int warp) { return cta << 6 | (uint6
 
 typedef struct Known {
   uint64_t who;
-  uint32_t lanes; // of an exact event of WHO_ASYNC: the event, so that each has an entry
+  uint32_t lanes;
   uint32_t upto;
 } Known;
 
@@ -26,14 +27,17 @@ typedef struct Clock {
   uint32_t floor;               // the least of warp[]
   uint32_t warp[SIM_MAX_WARPS]; // all lanes
   Known *more; int n, cap;
+  uint64_t *async; uint32_t first, words, room; // [0] has the operations 64 * first and up
 } Clock;
 
 // Knows everything up to `base` and nothing later.
 void clock_reset(Clock *c, uint64_t cta, int nwarps, uint32_t base);
 void clock_free(Clock *c);
 void clock_add(Clock *c, uint64_t who, uint32_t lanes, uint32_t upto);
+void clock_add_async(Clock *c, uint32_t number);
 void clock_join(Clock *to, const Clock *from);
 void clock_copy(Clock *to, const Clock *from);
+// Of WHO_ASYNC `lanes` is the operation's number.
 bool clock_knows(const Clock *c, uint64_t who, uint32_t lanes, uint32_t event);
 
 #endif

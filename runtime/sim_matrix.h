@@ -59,8 +59,8 @@ typedef enum MatrixRuleId {
 } MatrixRuleId;
 extern const MatrixRule matrix_rules[MATRIX_RULE_COUNT];
 
-// Converted tiles.  An element's exponent is max(its own, the type's least), or MATRIX_NO_EXPONENT for
-// a zero: the sum of two of them is that of their product.
+// Converted tiles.  An element's exponent is max(its own, the type's least), or MATRIX_NO_EXPONENT
+// for a zero: the sum of two of them is that of their product.
 enum { MATRIX_NO_EXPONENT = -0x2000 };
 typedef struct MatrixA {
   float value[16 * MATRIX_MAX_K] __attribute__((aligned(64))); // [row][slot], K slots
@@ -95,9 +95,9 @@ extern const MatrixIsa matrix_isa_baseline;
 extern const MatrixIsa matrix_isa_avx2, matrix_isa_avx512;
 #endif
 
-// The model itself, for one element: a and b of K elements (b's are `step` apart), whose types have
-// these least exponents.  The vector code gives the same and calls this where its 32-bit sums do not
-// reach.
+// The model itself, for one element: a and b of K elements that are `step` apart, of types with
+// these least exponents.  The vector code gives the same and calls this where its 32-bit sums do
+// not reach.
 typedef struct MatrixLine { const float *value; int step, least; } MatrixLine;
 float matrix_exact(const MatrixRule *rule, int k, MatrixLine a, MatrixLine b, float c);
 

@@ -1,9 +1,9 @@
 // sim_matrix_core.c: products of tiles for one instruction set (LANE_SET): see sim_matrix.h.
 //
-// The model in single precision: p = a * b is exact, emax the largest sum of the operands' exponents
-// or c's exponent, and p * 2^(fraction - emax) cut to an integer is p truncated to the quantum.  Sums
-// are 32-bit integers.  Where an exponent or a sum leaves the range in which that holds, the element
-// is computed anew by matrix_exact.
+// The model in single precision: p = a * b is exact, emax the largest sum of the operands'
+// exponents or c's exponent, and p * 2^(fraction - emax) cut to an integer is p truncated to the
+// quantum.  Sums are 32-bit integers.  Where an exponent or a sum leaves the range in which that
+// holds, the element is computed anew by matrix_exact.
 //
 // Rows g and g + 8 go together: their exponents are the halves of 32-bit words, so that one
 // instruction adds or compares those of 16 elements.
@@ -303,8 +303,8 @@ INLINE VH top_exponents(const uint32_t *a, const uint32_t *b, int n) {
   return -larger_half(-top, (VH){0} - 254);
 }
 
-// Truncated products and c, from the bits of the products' largest power.  `bad` marks elements that
-// this can't do.
+// Truncated products and c, from the bits of the products' largest power.  `bad` marks elements
+// that this can't do.
 INLINE VF row_group(const float *a, const float *b, int n, VF c, VI power, How h, VI *bad) {
   const VF *bv = (const VF *)b;
   VI mag = (VI)c & 0x7fffffff;
@@ -353,8 +353,8 @@ static __attribute__((noinline)) VF mend(const MatrixRule *rule, int k, const Ma
 }
 
 // Two groups from zero, then + c.
-INLINE void emulated_pair(const MatrixA *a, const MatrixB *b, int g, const VF c[2], How h, VF out[2],
-                          VI bad[2]) {
+INLINE void emulated_pair(const MatrixA *a, const MatrixB *b, int g, const VF c[2], How h,
+                          VF out[2], VI bad[2]) {
   VF s[2] = {0}, t[2];
   VI bad_first[2];
   pair_group(a, b, g, 0, h.k / 2, s, h, t, bad_first);

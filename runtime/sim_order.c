@@ -503,7 +503,7 @@ void sim_race_async_signal(Cta *c, uint64_t owner, uint64_t key, uint32_t event)
   SyncVar *v = find_var(c->race->race, c, owner + 1, key | SIM_WINDOW_SHARED, true);
   const Event *e = race_event_of(c->race->race, (int32_t)(event << RACE_LANE_BITS));
   if (e)
-    clock_add(&v->pending.c[V_NOW], e->who | WHO_EXACT, event, event);
+    clock_add_async(&v->pending.c[V_NOW], e->number);
 }
 
 void sim_race_async_end(Cta *c, int warp, uint32_t lanes, uint32_t event) {
@@ -516,9 +516,9 @@ void sim_race_async_end(Cta *c, int warp, uint32_t lanes, uint32_t event) {
   RaceWarp *rw = warp_of(w);
   uint32_t shared = w->lanes & ~w->gone & ~rw->split;
   if (shared && !(shared & ~lanes)) { // all that use the warp's view
-    clock_add(&rw->all.c[V_NOW], e->who | WHO_EXACT, event, event);
+    clock_add_async(&rw->all.c[V_NOW], e->number);
     lanes &= rw->split;
   }
   SIM_LANES(k, lanes)
-    clock_add(&own_view(w, k)->c[V_NOW], e->who | WHO_EXACT, event, event);
+    clock_add_async(&own_view(w, k)->c[V_NOW], e->number);
 }

@@ -44,6 +44,7 @@ void race_begin(Race *r, Grid *g) {
   }
   r->grid = g;
   r->base = r->now;
+  r->nasync = 0;
   r->full = false;
   r->nfound = r->more = 0;
   race_vars_free(r);
@@ -66,7 +67,8 @@ uint32_t race_new_event(Race *r, uint64_t who, const Op *op, uint32_t lanes) {
     if (!r->events)
       abort();
   }
-  r->events[at] = (Event){who, op, lanes};
+  bool async = (who & 63) == WHO_ASYNC;
+  r->events[at] = (Event){who, op, lanes, async ? r->nasync++ : 0};
   return r->now;
 }
 
@@ -252,7 +254,7 @@ static void judge(const Touch *t, int32_t prior, uint32_t lanes, uint64_t cell, 
     return;
   if ((e->who & 63) == WHO_ASYNC) {
     if (!(t->kind == ACCESS_ATOMIC && sim_async_reduces(e->op)) &&
-        !race_knows(t->rw, lanes, V_NOW, e->who, by, (uint32_t)prior >> RACE_LANE_BITS))
+        !race_knows(t->rw, lanes, V_NOW, e->who, e->number, (uint32_t)prior >> RACE_LANE_BITS))
       race_tell(t, e, FIND_IN_FLIGHT, (uint32_t)sim_first(lanes), 0, cell, wrote);
     return;
   }

@@ -16,6 +16,7 @@ typedef struct Event {
   uint64_t who;
   const Op *op;
   uint32_t lanes; // of one access by several lanes to the same bytes; 0: the cell has the lane
+  uint32_t number; // of an asynchronous operation, in the launch
 } Event;
 
 // A cell is event << 5 | lane; 0: nobody.  Events fit so that cells are positive int32_t.
@@ -98,6 +99,7 @@ typedef struct Race {
   SimDevice *dev;
   Grid *grid;
   uint32_t now, base;
+  uint32_t nasync;     // asynchronous operations
   bool full;           // out of events: nothing more is noted
   Event *events; uint32_t cap;  // [event - base - 1]
   SyncVar *vars; int nvars, cap_vars;

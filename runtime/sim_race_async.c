@@ -56,7 +56,7 @@ static void judge(const Touch *t, int32_t prior, uint32_t lane, uint64_t cell, b
     return;
   if ((e->who & 63) == WHO_ASYNC) {
     if (!(t->kind == ACCESS_ATOMIC && sim_async_reduces(e->op)) &&
-        !race_knows(t->rw, bit, V_NOW, e->who, 0, event))
+        !race_knows(t->rw, bit, V_NOW, e->who, e->number, event))
       race_tell(t, e, FIND_IN_FLIGHT, lane, 0, cell, wrote);
     return;
   }

@@ -1,28 +1,12 @@
-// Rates of the tensor cores' products: mma.sync through the interpreter, and the core with B
-// converted once as wgmma uses it, beside a native loop of single-precision multiply-adds on tiles
-// of the same size in the same run.  One thread.
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include "device.h"
+// Rates of the tensor cores' products: mma.sync and wgmma through the interpreter (the threads of the
+// host, and what the sanitizer costs), then wgmma's core alone in each host instruction set; beside a
+// native loop of single-precision multiply-adds on tiles of the same size in the same run.
+#include "bench_kit.h"
 #include "sim_lanes.h"
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); // others may be running
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 // d[64][n] += a[64][16] b[16][n]: what the compiler makes of it.
-#if defined(__x86_64__)
-__attribute__((noinline, optimize("O3"), target("avx2,fma"))) static void native_tile(
-    float *restrict d, const float *restrict a, const float *restrict b, int n) {
-#else
-__attribute__((noinline)) static void native_tile(float *restrict d, const float *restrict a,
-                                                  const float *restrict b, int n) {
-#endif
+BENCH_NATIVE static void native_tile(float *restrict d, const float *restrict a,
+                                     const float *restrict b, int n) {
   for (int row = 0; row < 64; row++)
     for (int k = 0; k < 16; k++) {
       float x = a[row * 16 + k];
@@ -40,10 +24,10 @@ static double native_rate(void) {
     b[i] = 1;
   double best = 0;
   for (int window = 0; window < WINDOWS; window++) {
-    double t = now();
+    double t = bench_now();
     for (int i = 0; i < TURNS; i++)
       native_tile(d, a, b, N);
-    double rate = 2.0 * 64 * N * 16 * TURNS / (now() - t);
+    double rate = 2.0 * 64 * N * 16 * TURNS / (bench_now() - t);
     best = rate > best ? rate : best;
   }
   return best;
@@ -80,65 +64,42 @@ static double wgmma_rate(const MatrixIsa *isa, MatrixType t, int k, MatrixRuleId
   double best = 0;
   for (int window = 0; window < WINDOWS; window++) {
     memset(s.acc, 0, sizeof s.acc);
-    double start = now();
+    double start = bench_now();
     for (int turn = 0; turn < TURNS; turn++)
       wgmma_step(isa, &s, t, k, &matrix_rules[rule], w);
-    double rate = 2.0 * 64 * BLOCKS * 8 * k * TURNS / (now() - start);
+    double rate = 2.0 * 64 * BLOCKS * 8 * k * TURNS / (bench_now() - start);
     best = rate > best ? rate : best;
   }
   return best;
 }
 
-static void check(Status st, Diag *d) {
-  if (st != ST_OK) {
-    fputs(diag_text(d), stderr);
-    exit(1);
-  }
-}
-
-static double kernel_rate(Device *dev, const char *path, const char *entry, uint32_t loops, Arena *a,
-                          Diag *d) {
-  enum { BLOCKS = 4, WARPS = 4 };
+// ---- kernels ------------------------------------------------------------------------------------
+static void kernel_row(Device *dev, Arena *a, const char *kind, const char *entry, uint32_t loops,
+                       double target, double native, Diag *d) {
+  enum { BLOCKS = 4, THREADS = 128 };
   struct { DevPtr out; uint32_t n; } args = {0, loops};
-  Source *src;
-  Kernel *k;
-  check(source_read(a, path, &src, d), d);
-  check(device_load_ptx(dev, src, NULL, entry, &k, d), d);
-  check(device_alloc(dev, BLOCKS * WARPS * 32 * 4, "out", &args.out, d), d);
-  device_sim_opts(dev, &(SimOpts){.threads = 1, .counters = true});
-  Launch l = {.kernel = k, .grid = {BLOCKS, 1, 1}, .block = {32 * WARPS, 1, 1}, .args = &args,
-              .arg_bytes = 12};
-  double best = 0;
-  for (int window = 0; window < 20; window++) {
-    Counters c;
-    device_counters(dev, &c, true);
-    double t = now();
-    check(device_launch(dev, &l, d), d);
-    t = now() - t;
-    device_counters(dev, &c, true);
-    double rate = (double)c.flops / t;
-    best = rate > best ? rate : best;
-  }
-  return best;
+  Kernel *k = bench_load(dev, a, arena_printf(a, "%s.ptx", kind), entry, d);
+  bench_check(device_alloc(dev, BLOCKS * THREADS * 4, "out", &args.out, d), d);
+  BenchKernel work = {{.kernel = k, .grid = {BLOCKS, 1, 1}, .block = {THREADS, 1, 1},
+                       .args = &args, .arg_bytes = 12}};
+  BenchRun run = {dev, d, bench_launch, &work};
+  bench_row(&run, &(BenchRow){.name = arena_printf(a, "%s %s", kind, entry),
+                              .work = bench_count(&run, true), .scale = 1e9, .target = target,
+                              .native = native / 1e9});
 }
 
-static void bench_mma(double native) {
-  static const char *const entries[] = {"f16", "f16_half", "bf16", "tf32", "e4m3"};
+static void kernels(double native) {
+  static const char *const mma[] = {"f16", "f16_half", "bf16", "tf32", "e4m3"};
+  static const char *const wgmma[] = {"f16", "bf16", "tf32", "e4m3"};
   Diag *d = diag_new();
   Arena *a = arena_new();
   Device *dev;
-  check(device_open("sim", &dev, d), d);
-  for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
-    double r = kernel_rate(dev, TESTS_DIR "/sim/mma.ptx", entries[i], 100, a, d);
-    printf("mma.sync   %-8s %-14s %6.2f GFLOP/s  %.2f of native\n", lane_isa(NULL)->name,
-           entries[i], r / 1e9, r / native);
-  }
-  static const char *const groups[] = {"f16", "bf16", "tf32", "e4m3"};
-  for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
-    double r = kernel_rate(dev, TESTS_DIR "/sim/wgmma.ptx", groups[i], 20, a, d);
-    printf("wgmma      %-8s %-14s %6.2f GFLOP/s  %.2f of native\n", lane_isa(NULL)->name, groups[i],
-           r / 1e9, r / native);
-  }
+  bench_check(device_open("sim", &dev, d), d);
+  bench_head("GFLOP/s");
+  for (size_t i = 0; i < sizeof mma / sizeof *mma; i++)
+    kernel_row(dev, a, "mma", mma[i], 500, 4, native, d);
+  for (size_t i = 0; i < sizeof wgmma / sizeof *wgmma; i++)
+    kernel_row(dev, a, "wgmma", wgmma[i], 50, 8, native, d);
   device_close(dev);
   arena_free(a);
   diag_free(d);
@@ -153,8 +114,8 @@ int main(void) {
       {"e4m3, f32 sums", MATRIX_E4M3, 32, MATRIX_RULE_WGMMA8_F32},
   };
   double native = native_rate();
-  printf("native multiply-adds              %6.2f GFLOP/s\n", native / 1e9);
-  bench_mma(native);
+  kernels(native);
+  printf("\n");
   const char *const sets[] = {"baseline", "avx2", "avx512"};
   for (int s = 0; s < 3; s++) {
     const LaneIsa *isa = lane_isa(sets[s]);
