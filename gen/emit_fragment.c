@@ -118,8 +118,9 @@ static int fragment_spread(lua_State *L) {
   return 0;
 }
 
-// fragment_load("%kf", first, "b", "%k_at", pitch, row, column): four registers from %kf<first> on.
-// The column is in elements of 16 bits.
+// fragment_load("%kf", first, "b", "%k_at", pitch, row, column, offset): four registers from
+// %kf<first> on.  The column is in elements of 16 bits; the tile begins `offset` bytes (0 unless
+// given, a multiple of 128) after what %k_at0 was made for.
 static int fragment_load(lua_State *L) {
   const char *to = luaL_checkstring(L, 1), *at = luaL_checkstring(L, 4);
   int first = (int)luaL_checkinteger(L, 2);
@@ -130,7 +131,11 @@ static int fragment_load(lua_State *L) {
     return lua_env_error(L, "fragment_load: row %lld, column %lld of a tile with %lld columns",
                          (long long)row, (long long)column, (long long)(t.pitch / 2));
   int chunk = (int)(column / 8);
-  lua_Integer offset = row * t.pitch + chunk / t.group * t.group * 16;
+  lua_Integer offset = luaL_optinteger(L, 8, 0);
+  if (offset % 128)
+    return lua_env_error(L, "fragment_load: an offset is a multiple of 128, not %lld",
+                         (long long)offset);
+  offset += row * t.pitch + chunk / t.group * t.group * 16;
   emit_op(L,
           arena_printf(expansion_of(L)->arena, "ldmatrix.sync.aligned.m8n8.x4%s.shared.b16",
                        form->modifier),

@@ -94,7 +94,7 @@ static const Mutant mutants[] = {
     {"K awaited too late", "prefill_mma.ptx.in", "        cp.async.wait_group ${stages - 2};\n",
      "        cp.async.wait_group ${stages - 1};\n", MMA " stages=2", TILES},
     {"K and V swapped in the ring", "prefill_mma.ptx.in",
-     "        add.u32         %v_turn0, %v_lane, %ring;\n",
+     "        add.u32         %v_turn0, %v_lane, %ring_in;\n",
      "        mov.b32         %v_turn0, %v_lane;\n", MMA " stages=2", TILES},
 };
 
