@@ -337,31 +337,53 @@ static bool row_unknown(const Touch *t, const int32_t *cells, uint64_t n) {
 }
 
 // Cells of lane 0, lane 1 ...: 1 << per of each.
-static void row_fill(int32_t *cells, uint64_t n, int32_t mine, int per) {
+static Four row_start(int32_t mine, int per) {
   static const Four steps[3] = {{0, 1, 2, 3}, {0, 0, 1, 1}, {0, 0, 0, 0}};
-  Four v = (Four){} + mine + steps[per < 2 ? per : 2];
-  if (per < 2) {
-    for (uint64_t i = 0; i < n; i += 4, v += 4 >> per)
-      *(Four *)(cells + i) = v;
-    return;
+  return (Four){} + mine + steps[per < 2 ? per : 2];
+}
+
+// From four cells to the next four; `i`: the first.
+static int32_t row_step(uint64_t i, int per) {
+  return per < 2 ? 4 >> per : !((i + 4) & ((UINT64_C(1) << per) - 1));
+}
+
+static void row_fill(int32_t *cells, uint64_t n, int32_t mine, int per) {
+  Four v = row_start(mine, per);
+  for (uint64_t i = 0; i < n; i += 4) {
+    *(Four *)(cells + i) = v;
+    v += row_step(i, per);
   }
-  for (uint64_t i = 0; i < n; i += UINT64_C(1) << per, v += 1)
-    for (uint64_t k = 0; k < UINT64_C(1) << per; k += 4)
-      *(Four *)(cells + i + k) = v;
 }
 
 static bool is_mine(const int32_t *cells, uint64_t n, int32_t mine) {
   return cells[0] == mine && cells[n - 1] == mine + 31;
 }
 
+// One earlier instruction of this warp, side by side as this one: each lane meets itself.
+static bool row_own(const Touch *t, const int32_t *cells, uint64_t n, int per) {
+  const Event *e = race_event_of(t->race, cells[0]);
+  if (!e || e->lanes || e->who != who_of(t->w->cta->index, t->w->index))
+    return false;
+  Four v = row_start(cells[0] & ~31, per), bad = {};
+  for (uint64_t i = 0; i < n; i += 4) {
+    bad |= *(const Four *)(cells + i) ^ v;
+    v += row_step(i, per);
+  }
+  return !any(bad);
+}
+
+static bool row_odd(const Touch *t, const int32_t *cells, uint64_t n, int per) {
+  return row_unknown(t, cells, n) && !row_own(t, cells, n, per);
+}
+
 static void row_look(const Touch *t, uint64_t first, uint64_t n, int per) {
   const RaceCells *x = t->span.cells;
-  bool odd = row_unknown(t, x->write + first, n);
+  bool odd = row_odd(t, x->write + first, n, per);
   if (x->strong)
-    odd |= row_unknown(t, x->strong + first, n);
+    odd |= row_odd(t, x->strong + first, n, per);
   if (t->kind & ACCESS_WRITE)
     for (int k = 0; k < RACE_READERS; k++)
-      odd |= row_unknown(t, x->read[k] + first, n);
+      odd |= row_odd(t, x->read[k] + first, n, per);
   if (odd)
     for (uint64_t i = 0; i < n; i++)
       look(t, first + i, 1u << (i >> per));
