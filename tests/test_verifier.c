@@ -301,8 +301,8 @@ static void empty_problems_pass(void **state) {
 // The committed rows are what the oracle makes of the committed input.
 static void committed_rows_are_the_oracles(void **state) {
   Fixture *f = *state;
-  int dims[] = {32, 64, 96, 128, 256};
-  for (int k = 0; k < 10; k++) {
+  int dims[] = {32, 64, 96, 128, 192, 256};
+  for (int k = 0; k < 12; k++) {
     char text[64];
     snprintf(text, sizeof text, "hq=1,sq=1,sk=1,d=%d,causal=%d", dims[k / 2], k % 2);
     Problem *p;

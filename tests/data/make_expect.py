@@ -44,6 +44,6 @@ def case(dim, causal):
 
 print("# Written by tests/data/make_expect.py; read by runtime/verify_expect.c.")
 print("# case HEAD_DIM CAUSAL, then lse HEAD QUERY VALUE and o HEAD QUERY COLUMN VALUE.")
-for dim in (32, 64, 96, 128, 256):
+for dim in (32, 64, 96, 128, 192, 256):
     for causal in (0, 1):
         case(dim, causal)
