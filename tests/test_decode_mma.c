@@ -1,0 +1,144 @@
+// decode_mma verified on the interpreter: every head_dim, tiles and stages, lengths near the edges of
+// tiles and chunks, and sanitized in several schedules.  What it makes of windows, pages and the like
+// is in test_decode_rules.c.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "verify.h"
+
+typedef struct Fixture {
+  Arena *a;
+  Diag *d;
+  Session *s;
+  Device *sim;
+} Fixture;
+
+static int setup(void **state) {
+  Fixture *f = test_calloc(1, sizeof *f);
+  f->a = arena_new();
+  f->d = diag_new();
+  f->s = session_open(NULL, f->d);
+  assert_non_null(f->s);
+  if (device_open("sim", &f->sim, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
+  *state = f;
+  return 0;
+}
+
+static int teardown(void **state) {
+  Fixture *f = *state;
+  device_close(f->sim);
+  session_close(f->s);
+  arena_free(f->a);
+  diag_free(f->d);
+  test_free(f);
+  return 0;
+}
+
+static void judge(Fixture *f, const char *params, const char *problem, const VerifyOpts *opts,
+                  Status want) {
+  Problem *p;
+  Params given = {0};
+  Verdict v = {0};
+  char word[64];
+  diag_reset(f->d);
+  if (problem_parse(f->a, problem, &p, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
+  for (int n; sscanf(params, "%63s%n", word, &n) == 1; params += n)
+    assert_int_equal(params_parse(f->a, &given, word, f->d), ST_OK);
+  Status st = verify(f->s, f->sim, "decode_mma", &given, p, opts, &v, f->a, f->d);
+  if (st != want)
+    fail_msg("%s: status %d\n%s%s", problem, (int)st, diag_text(f->d), verdict_text(f->a, &v));
+}
+
+static void pass(Fixture *f, const char *params, const char *problem) {
+  VerifyOpts opts = {.seed = 3, .threads = 2};
+  judge(f, params, problem, &opts, ST_OK);
+}
+
+// The defaults of every head_dim, both types, causal and not, several heads and queries in a tile.
+static void every_head_dim(void **state) {
+  static const int dims[] = {64, 96, 128, 192, 256};
+  Fixture *f = *state;
+  for (int i = 0; i < 5; i++)
+    for (int causal = 0; causal < 2; causal++)
+      pass(f, "",
+           arena_printf(f->a, "b=2,hq=6,hkv=2,sq=%d,sk=333,d=%d,causal=%d,chunks=3,dtype=%s",
+                        1 + 2 * causal, dims[i], causal, i % 2 ? "f16" : "bf16"));
+}
+
+static void tiles_and_stages(void **state) {
+  static const char *const params[] = {
+      "tile_k=16 warps=1 stages=3", "tile_k=32 warps=2 stages=2", "tile_k=64 warps=2 stages=3",
+      "tile_k=16 warps=16 stages=2 q_regs=0", "tile_q=32 warps=4 tile_k=32 stages=4 lazy=0",
+      "warps=4 fused=0", "warps=4 fetch=128 stages=6",
+  };
+  for (size_t i = 0; i < sizeof params / sizeof *params; i++)
+    pass(*state, params[i], "b=2,hq=20,hkv=1,sq=2,sk=270,d=64,dtype=f16,causal=1,chunks=2");
+}
+
+// One key less or more than a tile, than a chunk; more chunks than tiles; more queries than keys;
+// nothing at all.
+static void lengths_near_the_edges(void **state) {
+  static const int edges[] = {1, 5, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129};
+  Fixture *f = *state;
+  for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
+    pass(f, "warps=2",
+         arena_printf(f->a, "b=2,hq=2,sq=%d,sk=%d,d=128,dtype=bf16,causal=%d,chunks=%d",
+                      i % 3 ? 1 : 4, edges[i], (int)i % 2, 1 + (int)i % 8));
+  pass(f, "", "b=2,hq=2,sq=16,sk=9,d=64,dtype=f16,causal=1,chunks=4");
+  pass(f, "", "b=2,hq=2,sq=3,sk=0,d=64,dtype=f16");
+  pass(f, "", "b=2,hq=2,sq=0,sk=5,d=64,dtype=f16");
+  pass(f, "", "b=0,hq=2,sq=3,sk=5,d=64,dtype=f16");
+}
+
+// Group sizes that are no power of two, groups that fill more than a tile, chunks up to 256.
+static void groups_and_chunks(void **state) {
+  pass(*state, "", "b=1,hq=28,hkv=4,sq=1,sk=300,d=128,dtype=bf16,chunks=4");
+  pass(*state, "", "b=1,hq=40,hkv=1,sq=1,sk=150,d=64,dtype=f16,chunks=3");
+  pass(*state, "warps=1 stages=2", "b=1,hq=2,hkv=1,sq=1,sk=4200,d=64,dtype=f16,chunks=256");
+}
+
+// A scale below zero turns the order of the scores, and one of zero makes them equal.
+static void any_scale(void **state) {
+  pass(*state, "", "b=1,hq=2,sq=1,sk=90,d=64,dtype=bf16,scale=-0.2,chunks=2");
+  pass(*state, "", "b=1,hq=2,sq=1,sk=90,d=64,dtype=f16,scale=0,chunks=2");
+}
+
+static void what_is_refused(void **state) {
+  VerifyOpts opts = {.seed = 3, .threads = 2};
+  judge(*state, "", "b=1,hq=1,sq=1,sk=1,d=64,dtype=f32", &opts, ST_INPUT);
+  judge(*state, "", "b=1,hq=1,sq=1,sk=1,d=80,dtype=f16", &opts, ST_INPUT);
+  judge(*state, "tile_k=64 stages=8", "b=1,hq=1,sq=1,sk=1,d=128,dtype=f16", &opts, ST_INPUT);
+  judge(*state, "fused=0 sinks=1", "b=1,hq=1,sq=1,sk=1,d=128,dtype=f16", &opts, ST_INPUT);
+}
+
+// The last block's combine is what races would show in: several chunks and schedules.
+static void sanitized(void **state) {
+  static const char *const params[] = {"warps=2 stages=2", "warps=2 stages=3 tile_k=16 q_regs=0",
+                                       "warps=4 stages=3 tile_q=32"};
+  Fixture *f = *state;
+  for (size_t i = 0; i < sizeof params / sizeof *params; i++)
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+      device_sim_opts(f->sim, &(SimOpts){.threads = 1, .sanitize = true, .seed = seed});
+      VerifyOpts opts = {.seed = seed, .threads = 2, .sanitize = true, .schedule = seed};
+      judge(f, params[i],
+            arena_printf(f->a, "b=1,hq=6,hkv=2,sq=2,sk=175,d=64,dtype=bf16,causal=%d,chunks=%d",
+                         (int)i & 1, 2 + (int)seed),
+            &opts, ST_OK);
+    }
+  device_sim_opts(f->sim, &(SimOpts){.threads = 0});
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_head_dim),         cmocka_unit_test(tiles_and_stages),
+      cmocka_unit_test(lengths_near_the_edges), cmocka_unit_test(groups_and_chunks),
+      cmocka_unit_test(any_scale),              cmocka_unit_test(what_is_refused),
+      cmocka_unit_test(sanitized),
+  };
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
