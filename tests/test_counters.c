@@ -336,9 +336,10 @@ static void test_off(void **state) {
 }
 
 // ---- our templates ------------------------------------------------------------------------------
-// decode_splitk reads every byte of K and V once, whatever the chunks and the tails.
-static void check_decode(Kit *k, Session *s, const char *params, const char *values, int64_t chunks,
-                         uint64_t kv_bytes) {
+// The decode kernels read every byte of K and V once, whatever the chunks, the tails and the group.
+// mark: what their loads of K and V say.
+static void check_decode(Kit *k, Session *s, const char *name, const char *mark, const char *params,
+                         const char *values, int64_t chunks, uint64_t kv_bytes) {
   Params given = {0};
   Problem *p = NULL;
   Operator *op = NULL;
@@ -351,7 +352,7 @@ static void check_decode(Kit *k, Session *s, const char *params, const char *val
     at += n + (at[n] == ' ');
   }
   if (!st) st = problem_open(s, k->arena, values, &p, k->diag);
-  if (!st) st = operator_make(s, "decode_splitk", &given, p, &opts, &op, k->diag);
+  if (!st) st = operator_make(s, name, &given, p, &opts, &op, k->diag);
   if (!st) st = operator_load(op, k->dev, k->diag);
   if (!st) st = operator_plan(op, k->dev, &opts, k->diag);
   if (!st) st = dense_bind(k->dev, op, 1, &buffers, k->diag);
@@ -364,7 +365,7 @@ static void check_decode(Kit *k, Session *s, const char *params, const char *val
     if (!strcmp(n.buffer[i].name, "k") || !strcmp(n.buffer[i].name, "v"))
       read += n.buffer[i].read;
   for (int i = 0; i < n.n; i++)
-    if (ptx_inst_has(n.site[i].in, "L1::no_allocate")) {
+    if (ptx_inst_has(n.site[i].in, mark)) {
       sectors += n.count[i].global[COUNT_LOAD].units;
       bytes += n.count[i].global[COUNT_LOAD].bytes;
     }
@@ -376,15 +377,21 @@ static void check_decode(Kit *k, Session *s, const char *params, const char *val
   operator_free(op);
 }
 
+#define SPLITK "decode_splitk", "L1::no_allocate"
+#define MMA "decode_mma", "async"
 static void test_decode_reads_once(void **state) {
   Kit *k = *state;
   Session *s = session_open(NULL, k->diag);
   device_sim_opts(k->dev, &(SimOpts){.counters = true});
-  check_decode(k, s, "head_dim=128 dtype=f32", "b=1,hq=2,hkv=2,sq=1,sk=256,d=128", 1, 2 * 2 * 256 * 512);
-  check_decode(k, s, "head_dim=128 dtype=f16", "b=2,hq=8,hkv=2,sq=1,sk=301,d=128", 7,
+  check_decode(k, s, SPLITK, "head_dim=128 dtype=f32", "b=1,hq=2,hkv=2,sq=1,sk=256,d=128", 1, 2 * 2 * 256 * 512);
+  check_decode(k, s, SPLITK, "head_dim=128 dtype=f16", "b=2,hq=8,hkv=2,sq=1,sk=301,d=128", 7,
                2 * 2 * 2 * 301 * 256);
-  check_decode(k, s, "head_dim=64 dtype=bf16", "b=1,hq=4,hkv=1,sq=1,sk=77,d=64", 3, 2 * 77 * 128);
-  check_decode(k, s, "head_dim=32 dtype=f32 vec=1", "b=1,hq=1,hkv=1,sq=1,sk=33,d=32", 2, 2 * 33 * 128);
+  check_decode(k, s, SPLITK, "head_dim=64 dtype=bf16", "b=1,hq=4,hkv=1,sq=1,sk=77,d=64", 3, 2 * 77 * 128);
+  check_decode(k, s, SPLITK, "head_dim=32 dtype=f32 vec=1", "b=1,hq=1,hkv=1,sq=1,sk=33,d=32", 2, 2 * 33 * 128);
+  check_decode(k, s, MMA, "head_dim=128 dtype=f16", "b=2,hq=8,hkv=2,sq=1,sk=301,d=128", 7,
+               2 * 2 * 2 * 301 * 256);
+  check_decode(k, s, MMA, "head_dim=96 dtype=bf16", "b=1,hq=6,hkv=1,sq=2,sk=77,d=96", 3, 2 * 77 * 192);
+  check_decode(k, s, MMA, "head_dim=256 dtype=bf16", "b=1,hq=1,hkv=1,sq=1,sk=33,d=256", 2, 2 * 33 * 512);
   session_close(s);
 }
 
