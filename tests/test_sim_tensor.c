@@ -257,6 +257,7 @@ static void test_misuse(void **state) {
   a.at[0] = 6;
   expect_trap(k, "load2", &m, a, "coordinate 0 is 6: 24 bytes into a row, which must be a multiple of "
                                  "16");
+  expect_trap(k, "store2", &m, a, "coordinate 0 is 6: 24 bytes into a row");
   a.at[0] = 0;
   a.at[1] = -1;
   expect_trap(k, "store2", &m, a, "a store at coordinate -1 of dimension 1: it can't be negative");
