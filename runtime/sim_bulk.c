@@ -89,7 +89,14 @@ const Op *sim_bulk_reader(const Cta *c, uint64_t at, uint64_t bytes, uint32_t *t
 // ---- the shared side ----------------------------------------------------------------------------
 // The ranges that `bytes` from `at` take: a swizzle moves chunks of 16 bytes within spans, so that
 // whole spans stay where they are.  Piece `i`; false beyond the last.
-static bool piece(int swizzle, uint64_t at, uint64_t bytes, uint64_t i, AsyncAccess *a) {
+static bool piece(const Box *b, uint64_t at, uint64_t i, AsyncAccess *a) {
+  int swizzle = b->swizzle;
+  uint64_t bytes = b->bytes;
+  if (b->pitch) {
+    a->at = sim_swizzle(swizzle, at + sim_box_spread(b, 16 * i));
+    a->bytes = 16;
+    return 16 * i < bytes;
+  }
   uint64_t whole = swizzle ? bytes & ~((UINT64_C(16) << swizzle) - 1) : bytes;
   if (i == 0) {
     a->at = at;
@@ -111,7 +118,7 @@ static const Op *begin(Cta *c, const Bulk *b, Cta *owner, AccessKind kind, uint6
   AsyncAccess a = access_of(c, b, owner, kind);
   Warp *w = &c->warps[b->thread / 32];
   const Op *stop = NULL;
-  for (uint64_t i = 0; !stop && piece(b->box.swizzle, at, b->box.bytes, i, &a); i++)
+  for (uint64_t i = 0; !stop && piece(&b->box, at, i, &a); i++)
     if (a.bytes)
       stop = sim_async_begin(w, b->thread % 32, &a);
   return stop;
@@ -119,7 +126,7 @@ static const Op *begin(Cta *c, const Bulk *b, Cta *owner, AccessKind kind, uint6
 
 static void end(Cta *c, const Bulk *b, Cta *owner, AccessKind kind, uint64_t at) {
   AsyncAccess a = access_of(c, b, owner, kind);
-  for (uint64_t i = 0; piece(b->box.swizzle, at, b->box.bytes, i, &a); i++)
+  for (uint64_t i = 0; piece(&b->box, at, i, &a); i++)
     if (a.bytes)
       sim_async_end(&a);
 }
@@ -154,13 +161,14 @@ static AccessKind global_kind(const Bulk *b) {
   return b->kind == BULK_LOAD ? ACCESS_READ : b->kind == BULK_STORE ? ACCESS_WRITE : ACCESS_ATOMIC;
 }
 
-// Copies between shared memory, where `at` is swizzled, and plain bytes.
-static void swizzled_copy(Cta *owner, uint64_t at, int swizzle, uint8_t *plain, uint64_t bytes,
+// Copies between shared memory and the box's bytes from `at` on.
+static void swizzled_copy(Cta *owner, const Bulk *b, uint64_t at, uint8_t *plain, uint64_t bytes,
                           bool to_shared) {
-  uint8_t *shared = owner->shared.data;
+  int swizzle = b->box.swizzle;
   uint64_t step = swizzle ? 16 : bytes;
   for (uint64_t i = 0; i < bytes; i += step) {
-    uint8_t *s = shared + sim_swizzle(swizzle, at + i);
+    uint64_t to = b->shared + sim_box_spread(&b->box, at + i);
+    uint8_t *s = owner->shared.data + sim_swizzle(swizzle, to);
     memcpy(to_shared ? s : plain + i, to_shared ? plain + i : s, step);
   }
 }
@@ -187,7 +195,7 @@ static void load_rows(Cta *c, const Bulk *b) {
     sim_tensor_convert(&b->box, &r, row);
     Cta *to;
     for (int k = 0; (to = receiver(c, b, k)); k++)
-      swizzled_copy(to, b->shared + r.at, b->box.swizzle, row, r.bytes, true);
+      swizzled_copy(to, b, r.at, row, r.bytes, true);
   }
 }
 
@@ -236,7 +244,7 @@ static bool read_source(Cta *c, Bulk *b) {
     sim_trap_at(&c->warps[b->thread / 32], b->op, b->thread % 32, "out of host memory");
     return false;
   }
-  swizzled_copy(c, b->shared, b->box.swizzle, b->staged, b->box.bytes, false);
+  swizzled_copy(c, b, 0, b->staged, b->box.bytes, false);
   end(c, b, c, ACCESS_READ, b->shared);
   return true;
 }
@@ -378,7 +386,7 @@ static const Op *find_destination(Warp *w, Bulk *b, uint32_t lane) {
   Cta *of;
   uint64_t align = b->kind == BULK_WORDS ? b->box.bytes : b->box.rank ? 128 : 16;
   const Op *stop = sim_shared_check(w, b->op, lane, g->to.space, sim_lane_address(w, &g->to, lane),
-                                    b->box.bytes, align, "the destination", &b->to, &b->shared);
+                                    sim_box_room(&b->box), align, "the destination", &b->to, &b->shared);
   if (!stop)
     stop = sim_shared_check(w, b->op, lane, g->mbar.space, sim_lane_address(w, &g->mbar, lane), 8, 8,
                             "the mbarrier", &of, &b->mbar);
@@ -423,7 +431,7 @@ static const Op *issue_store(Warp *w, Bulk *b, uint32_t lane) {
   const AsyncArgs *g = b->op->more->async;
   Cta *own;
   const Op *stop = sim_shared_check(w, b->op, lane, g->from.space,
-                                    sim_lane_address(w, &g->from, lane), b->box.bytes,
+                                    sim_lane_address(w, &g->from, lane), sim_box_room(&b->box),
                                     b->box.rank ? 128 : 16, "the source", &own, &b->shared);
   if (!stop)
     stop = check_global(w, b);

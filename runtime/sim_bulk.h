@@ -14,13 +14,14 @@ typedef struct Box {
   uint32_t count[SIM_MAX_RANK];  // elements taken
   uint32_t step[SIM_MAX_RANK];   // of the tensor for one of the box
   uint32_t nrows;
+  uint32_t pitch;                // rows narrower than the swizzle's span: the span; else 0, no gaps
   uint8_t element;               // bytes
   uint8_t type;                  // TensorType
   uint8_t swizzle;               // 0 none, else the span is 16 << swizzle bytes
   bool nan;                      // what is outside reads as NaN, not zero
 } Box;
 
-// A run of the innermost dimension: bytes `at` ... of the box.  lo to hi are inside the tensor and
+// A run of the innermost dimension: bytes `at` ... of the box, its rows without gaps.  lo to hi are inside the tensor and
 // lie at `address`.
 enum { BOX_ROW = 2048 }; // 256 elements of 8 bytes
 typedef struct BoxRow { uint64_t address; uint32_t at, bytes, lo, hi; } BoxRow;
@@ -29,6 +30,14 @@ void sim_box_flat(Box *b, uint64_t base, uint64_t bytes);
 // Phase of ISA 5.5.7's pattern: where the byte at `a` of shared memory goes.
 static inline uint64_t sim_swizzle(int swizzle, uint64_t a) {
   return a ^ ((a >> 7 & ((1u << swizzle) - 1)) << 4);
+}
+// Where byte `at` of the box lies behind the start of its shared memory, before the swizzle; all of that.
+static inline uint64_t sim_box_spread(const Box *b, uint64_t at) {
+  uint32_t row = b->count[0] * b->element;
+  return b->pitch ? at / row * b->pitch + at % row : at;
+}
+static inline uint64_t sim_box_room(const Box *b) {
+  return b->pitch ? (uint64_t)b->nrows * b->pitch : b->bytes;
 }
 // The box that a lane's instruction names: reads the tensor map and the coordinates.
 const Op *sim_tensor_box(Warp *w, const Op *op, uint32_t lane, bool store, Box *out);

@@ -87,6 +87,8 @@ const Op *sim_tensor_box(Warp *w, const Op *op, uint32_t lane, bool store, Box *
   if (b->at[0] * (int64_t)b->element % 16)
     return sim_trap_at(w, op, lane, "coordinate 0 is %lld: %lld bytes into a row, which must be a "
                        "multiple of 16", (long long)b->at[0], (long long)b->at[0] * b->element);
+  uint32_t row = b->count[0] * b->element, span = 16u << b->swizzle;
+  b->pitch = b->swizzle && row < span ? span : 0;
   return NULL;
 }
 
@@ -107,22 +109,20 @@ static const struct { uint8_t ptx; uint64_t nan; } elements[TENSOR_TYPES] = {
 
 PtxType sim_tensor_type(const Box *b) { return (PtxType)elements[b->type].ptx; }
 
-// To 10 bits of fraction, nearest, ties to even.
+// To 10 bits of fraction, nearest, ties to even; any NaN becomes one.
 static uint32_t to_tf32(uint32_t u) {
-  if ((u & 0x7f800000) == 0x7f800000)
-    return u;
+  if ((u & 0x7fffffff) > 0x7f800000)
+    return 0x7fffe000;
   return (u + 0xfff + (u >> 13 & 1)) & ~UINT32_C(0x1fff);
 }
 
 static void convert_floats(const Box *b, uint8_t *at, uint32_t bytes) {
-  bool ftz = b->type == TENSOR_F32_FTZ || b->type == TENSOR_TF32_FTZ;
+  // The .ftz types change no load.
   bool tf32 = b->type == TENSOR_TF32 || b->type == TENSOR_TF32_FTZ;
-  for (uint32_t i = 0; (ftz || tf32) && i < bytes; i += 4) {
+  for (uint32_t i = 0; tf32 && i < bytes; i += 4) {
     uint32_t u;
     memcpy(&u, at + i, 4);
-    if (ftz && !(u & 0x7f800000))
-      u &= 0x80000000;
-    u = tf32 ? to_tf32(u) : u;
+    u = to_tf32(u);
     memcpy(at + i, &u, 4);
   }
 }

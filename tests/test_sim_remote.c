@@ -71,7 +71,7 @@ static void test_kinds(void **state) {
       "st.shared.b32 [%r1+36], %v1; st.shared.b64 [%r1+40], %rd3;\n"
       "mbarrier.init.shared.b64 [%r2], 1; fence.mbarrier_init.release.cluster;\n"
       "mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 88;\n"
-      "cvta.shared.u64 %rd4, %r1; cvta.shared.u64 %rd5, %r2;\n"
+      "cvt.u64.u32 %rd4, %r1; cvta.shared.u64 %rd4, %rd4; cvt.u64.u32 %rd5, %r2; cvta.shared.u64 %rd5, %rd5;\n"
 #define RED "red.async.relaxed.cluster.shared::cluster." BYTES
       RED ".and.b32 [%r1], 0xff00, [%r2];\n" RED ".or.b32 [%r1+4], 0x0f00, [%r2];\n"
       RED ".xor.b32 [%r1+8], 0xff00, [%r2];\n" RED ".min.u32 [%r1+12], %v2, [%r2];\n"

@@ -157,6 +157,47 @@ static void test_steps(void **state) {
   check_load(k, m, 64 * 40 * 6, (int32_t[5]){0, 34, -1});
 }
 
+// Rows narrower than the swizzle's span lie a span apart, and nothing is written between them; all of
+// shared memory, against a formula.
+static void check_narrow(Kit *k, uint32_t wide, uint32_t rows, uint8_t swizzle) {
+  static struct {
+    DevPtr x, pad[7];
+    uint8_t map[TENSOR_MAP_BYTES];
+    DevPtr y;
+    uint32_t bytes;
+    int32_t at[2];
+  } args;
+  uint16_t tensor[16 * 64], got[4096], want[4096];
+  for (int i = 0; i < 16 * 64; i++)
+    tensor[i] = (uint16_t)i;
+  uint32_t from = wide < 64 ? 8 : 0;
+  memset(want, 0xcd, sizeof want);
+  for (uint32_t r = 0; r < rows; r++)
+    for (uint32_t c = 0; c < wide; c++)
+      want[place(swizzle, r * (16u << swizzle) + 2 * c) / 2] = tensor[64 * r + from + c];
+  args.x = kit_words(k, "x", (uint32_t *)tensor, sizeof tensor / 4);
+  args.y = kit_words(k, "y", NULL, 2048);
+  args.bytes = 2 * wide * rows, args.at[0] = (int32_t)from;
+  TensorMapDesc m = {.address = args.x, .dim = {64, 16}, .stride = {128}, .box = {wide, rows},
+                     .type = TENSOR_U16, .rank = 2, .swizzle = swizzle};
+  assert_int_equal(device_tensor_map(k->dev, &m, args.map, k->diag), ST_OK);
+  Kernel *kernel = kit_load(k, "../gpu/tensor_maps.ptx", "box2");
+  kit_run(k, kernel, 1, 128, &args, offsetof(typeof(args), at) + sizeof args.at);
+  kit_read(k, args.y, (uint32_t *)got, 2048);
+  for (int i = 0; i < 4096; i++)
+    if (got[i] != want[i])
+      fail_msg("%u wide, swizzle %u: half-word %d is %x, not %x", wide, swizzle, i, got[i], want[i]);
+  kernel_free(kernel);
+  device_free(k->dev, args.x);
+  device_free(k->dev, args.y);
+}
+
+static void test_narrow(void **state) {
+  for (uint8_t swizzle = 1; swizzle <= 3; swizzle++)
+    for (uint32_t wide = 8; wide <= 8u << swizzle; wide += 8)
+      check_narrow(*state, wide, 13, swizzle);
+}
+
 // ---- stores and reductions ----------------------------------------------------------------------
 static uint64_t word_of(const uint8_t *p) {
   uint32_t u;
@@ -360,7 +401,7 @@ int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, kit_setup_anywhere, kit_teardown)
 #define S(f) cmocka_unit_test_setup_teardown(f, kit_setup, kit_teardown)
   const struct CMUnitTest tests[] = {
-      T(test_swizzles), T(test_ranks),      T(test_types_and_fills), T(test_steps),
+      T(test_swizzles), T(test_ranks),      T(test_types_and_fills), T(test_steps), T(test_narrow),
       T(test_stores),   T(test_reductions), T(test_bad_maps),
       S(test_misuse),   S(test_global_map)};
   return cmocka_run_group_tests(tests, NULL, NULL);
