@@ -1,4 +1,4 @@
-// What decode_mma makes of windows, soft cap, ALiBi, sinks, lengths of its own for each sequence and
+// What decode_mma and decode_fma make of windows, soft cap, ALiBi, sinks, lengths of its own for each sequence and
 // pages, split into chunks, on the interpreter, against a small fp64 reference of this test's own.
 // Whatever no query may see is NaN: keys past a length or out of every window, spare pages.
 #include <math.h>
@@ -41,6 +41,13 @@ static int close_context(void **state) {
 static void ok(Context *c, Status st) {
   if (st != ST_OK) fail_msg("%s", diag_text(c->d));
 }
+
+// The kernels; every case runs on each of them.
+static const struct Subject {
+  const char *name;
+  Dtype dtype;
+} subjects[] = {{"decode_mma", DT_F16}, {"decode_fma", DT_F32}};
+typedef struct Subject Subject;
 
 // One case; a rule that is off has its neutral value.
 typedef struct Rules {
@@ -174,13 +181,14 @@ static void check_row(const Rules *r, const Dense *t, int b, int h, int i) {
 }
 
 // ---- running ------------------------------------------------------------------------------------
-static Operator *make(Context *c, Arena *a, const Rules *r) {
+static Operator *make(Context *c, Arena *a, const Subject *x, const Rules *r) {
   Problem *p;
   Params given = {0};
   Operator *op;
   ok(c, problem_parse(a,
-                      arena_printf(a, "b=%d,hq=%d,hkv=%d,sq=%d,sk=%d,d=%d,dtype=f16,causal=%d,chunks=%d",
-                                   BATCH, HEADS, KV, r->sq, r->sk, r->d, r->causal, r->chunks),
+                      arena_printf(a, "b=%d,hq=%d,hkv=%d,sq=%d,sk=%d,d=%d,dtype=%s,causal=%d,chunks=%d",
+                                   BATCH, HEADS, KV, r->sq, r->sk, r->d, dtype_name(x->dtype), r->causal,
+                                   r->chunks),
                       &p, c->d));
   problem_set_int(p, "window_left", r->left);
   problem_set_int(p, "window_right", r->right);
@@ -190,7 +198,7 @@ static Operator *make(Context *c, Arena *a, const Rules *r) {
   problem_set_int(p, "pool_pages", 2 * BATCH * pages_of(r));
   char *rest = arena_strdup(a, r->params);
   for (char *word; (word = strtok_r(rest, " ", &rest));) ok(c, params_parse(a, &given, word, c->d));
-  ok(c, operator_make(c->session, "decode_mma", &given, p, NULL, &op, c->d));
+  ok(c, operator_make(c->session, x->name, &given, p, NULL, &op, c->d));
   ok(c, operator_load(op, c->dev, c->d));
   return op;
 }
@@ -228,14 +236,14 @@ static DevPtr bind_workspace(Context *c, Operator *op) {
   return p;
 }
 
-static void run(Context *c, const Rules *r) {
+static void run_on(Context *c, const Subject *x, const Rules *r) {
   Arena *a = arena_new();
-  Operator *op = make(c, a, r);
+  Operator *op = make(c, a, x, r);
   int64_t outer = r->page ? 2 * BATCH * pages_of(r) : BATCH, inner = r->page ? r->page : r->sk;
-  Dense t[] = {dense(DT_F16, 4, (int64_t[]){BATCH, r->sq, HEADS, r->d}),
-               dense(DT_F16, 4, (int64_t[]){outer, inner, KV, r->d}),
-               dense(DT_F16, 4, (int64_t[]){outer, inner, KV, r->d}),
-               dense(DT_F16, 4, (int64_t[]){BATCH, r->sq, HEADS, r->d}),
+  Dense t[] = {dense(x->dtype, 4, (int64_t[]){BATCH, r->sq, HEADS, r->d}),
+               dense(x->dtype, 4, (int64_t[]){outer, inner, KV, r->d}),
+               dense(x->dtype, 4, (int64_t[]){outer, inner, KV, r->d}),
+               dense(x->dtype, 4, (int64_t[]){BATCH, r->sq, HEADS, r->d}),
                dense(DT_F32, 3, (int64_t[]){BATCH, HEADS, r->sq})};
   static const char *const names[] = {"q", "k", "v", "o", "lse"};
   fill(r, &t[0], &t[1], &t[2]);
@@ -267,6 +275,10 @@ static void run(Context *c, const Rules *r) {
     free(extra[i].host);
   }
   arena_free(a);
+}
+
+static void run(Context *c, const Rules *r) {
+  for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) run_on(c, &subjects[i], r);
 }
 
 #define SMALL " warps=2 stages=3"
@@ -321,7 +333,7 @@ static void a_bad_block_table_is_a_trap(void **state) {
   Context *c = *state;
   Arena *a = arena_new();
   Rules r = {"paged=1" SMALL, 1, 40, 1, 64, 0, -1, -1, 0, 0, 0, 16, NULL};
-  Operator *op = make(c, a, &r);
+  Operator *op = make(c, a, &subjects[0], &r);
   Dense q = dense(DT_F16, 4, (int64_t[]){BATCH, 1, HEADS, 64}), o = q, extra[EXTRAS];
   Dense k = dense(DT_F16, 4, (int64_t[]){2 * BATCH * pages_of(&r), 16, KV, 64}), v = k;
   make_extras(&r, extra);

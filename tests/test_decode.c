@@ -1,4 +1,4 @@
-// decode_mma verified on the interpreter: every head_dim, tiles and stages, lengths near the edges of
+// decode_mma and decode_fma verified on the interpreter: every head_dim, tiles and stages, lengths near the edges of
 // tiles and chunks, and sanitized in several schedules.  What it makes of windows, pages and the like
 // is in test_decode_rules.c.
 #include <setjmp.h>
@@ -39,8 +39,8 @@ static int teardown(void **state) {
   return 0;
 }
 
-static void judge(Fixture *f, const char *params, const char *problem, const VerifyOpts *opts,
-                  Status want) {
+static void judge_of(Fixture *f, const char *name, const char *params, const char *problem,
+                     const VerifyOpts *opts, Status want) {
   Problem *p;
   Params given = {0};
   Verdict v = {0};
@@ -49,9 +49,19 @@ static void judge(Fixture *f, const char *params, const char *problem, const Ver
   if (problem_parse(f->a, problem, &p, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
   for (int n; sscanf(params, "%63s%n", word, &n) == 1; params += n)
     assert_int_equal(params_parse(f->a, &given, word, f->d), ST_OK);
-  Status st = verify(f->s, f->sim, "decode_mma", &given, p, opts, &v, f->a, f->d);
+  Status st = verify(f->s, f->sim, name, &given, p, opts, &v, f->a, f->d);
   if (st != want)
     fail_msg("%s: status %d\n%s%s", problem, (int)st, diag_text(f->d), verdict_text(f->a, &v));
+}
+
+static void judge(Fixture *f, const char *params, const char *problem, const VerifyOpts *opts,
+                  Status want) {
+  judge_of(f, "decode_mma", params, problem, opts, want);
+}
+
+static void pass_fma(Fixture *f, const char *params, const char *problem) {
+  VerifyOpts opts = {.seed = 3, .threads = 2};
+  judge_of(f, "decode_fma", params, problem, &opts, ST_OK);
 }
 
 static void pass(Fixture *f, const char *params, const char *problem) {
@@ -133,12 +143,33 @@ static void sanitized(void **state) {
   device_sim_opts(f->sim, &(SimOpts){.threads = 0});
 }
 
+// decode_fma: lanes of 8, 16 and 32 to a row, tiles of rows that a group does not fill or overfills.
+static void in_fp32(void **state) {
+  static const char *const params[] = {"tile_q=1", "tile_q=2 warps=1 stages=2", "unroll=1 stages=3",
+                                       "tile_q=8 warps=2 unroll=1", "fetch=256 warps=4 stages=4"};
+  static const int dims[] = {32, 64, 96, 128, 192, 256};
+  Fixture *f = *state;
+  for (int i = 0; i < 6; i++)
+    for (int causal = 0; causal < 2; causal++)
+      pass_fma(f, "", arena_printf(f->a, "b=2,hq=6,hkv=2,sq=%d,sk=%d,d=%d,causal=%d,chunks=3",
+                                   1 + causal, 61 + 130 * causal, dims[i], causal));
+  for (int i = 0; i < 5; i++)
+    pass_fma(f, params[i], "b=1,hq=6,hkv=2,sq=3,sk=200,d=64,causal=1,chunks=4");
+  pass_fma(f, "", "b=2,hq=2,sq=1,sk=0,d=64");
+  pass_fma(f, "warps=1", "b=1,hq=2,sq=2,sk=1,d=128,chunks=4,causal=1");
+  pass_fma(f, "", "b=1,hq=2,sq=1,sk=90,d=64,scale=-0.2,chunks=2");
+  VerifyOpts opts = {.seed = 3, .threads = 2, .sanitize = true, .schedule = 2};
+  device_sim_opts(f->sim, &(SimOpts){.threads = 1, .sanitize = true, .seed = 2});
+  judge_of(f, "decode_fma", "warps=2", "b=1,hq=6,hkv=2,sq=2,sk=175,d=64,causal=1,chunks=3", &opts, ST_OK);
+  device_sim_opts(f->sim, &(SimOpts){.threads = 0});
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_head_dim),         cmocka_unit_test(tiles_and_stages),
       cmocka_unit_test(lengths_near_the_edges), cmocka_unit_test(groups_and_chunks),
       cmocka_unit_test(any_scale),              cmocka_unit_test(what_is_refused),
-      cmocka_unit_test(sanitized),
+      cmocka_unit_test(sanitized),              cmocka_unit_test(in_fp32),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
