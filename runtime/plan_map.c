@@ -1,7 +1,5 @@
 // Tensor maps from the tensors that are bound: the Arg says the box and the swizzle, the tensor its
 // address, sizes and strides.
-#include <string.h>
-
 #include "plan.h"
 
 _Static_assert((int)MAP_BYTES == (int)TENSOR_MAP_BYTES, "what the argument block has room for");
@@ -18,6 +16,10 @@ static TensorType map_type(Dtype t) {
   }
 }
 
+// A tensor without elements has a map too: of one element at an address that no copy reaches, since a
+// kernel that asks for keys beyond the last one (there is none) gets zeros.
+enum { PLAN_MAP_NOWHERE = 256 };
+
 // Dimensions of a map start with the contiguous one.  A dimension of one element is never stepped
 // over, so that its stride is free; the map's own rules ask for a multiple of 16.
 static TensorMapDesc describe(const ArgDecl *arg, const Tensor *t) {
@@ -28,7 +30,8 @@ static TensorMapDesc describe(const ArgDecl *arg, const Tensor *t) {
   uint64_t bytes = (uint64_t)dtype_bytes(t->dtype);
   for (int i = 0; i < t->rank; i++) {
     int from = t->rank - 1 - i;
-    m.dim[i] = (uint64_t)t->shape[from];
+    m.dim[i] = t->shape[from] > 0 ? (uint64_t)t->shape[from] : 1;
+    if (t->shape[from] == 0) m.address = PLAN_MAP_NOWHERE;
     m.box[i] = arg->map.box[from];
     if (i > 0) m.stride[i - 1] = t->shape[from] > 1 ? (uint64_t)t->stride[from] * bytes : 16;
   }
@@ -37,9 +40,6 @@ static TensorMapDesc describe(const ArgDecl *arg, const Tensor *t) {
 }
 
 Status plan_tensor_map(const Step *step, const ArgDecl *arg, const Tensor *t, void *map, Diag *d) {
-  memset(map, 0, MAP_BYTES);
-  for (int i = 0; i < t->rank; i++)
-    if (t->shape[i] == 0) return ST_OK; // no element, no copy
   if (!step->kernel)
     return diag_fail(d, ST_INPUT, "%s: its tensor map is made by a device: load the operator first",
                      arg->name);

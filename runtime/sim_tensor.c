@@ -24,8 +24,7 @@ static uint64_t sum_of(const Record *r) { // FNV-1a
 }
 
 Status sim_tensor_map(Device *dev, const TensorMapDesc *m, void *map, Diag *d) {
-  if (!sim_buffer(sim_of(dev), m->address))
-    return diag_fail(d, ST_INPUT, "tensor map: no buffer at 0x%llx", (unsigned long long)m->address);
+  (void)dev, (void)d; // the driver does not ask what lies at the address either: copies do
   Record r;
   memset(&r, 0, sizeof r); // padding too: it is summed
   r.magic = MAGIC;
