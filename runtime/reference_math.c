@@ -4,50 +4,42 @@
 
 #include "reference.h"
 
-typedef double F64x8 __attribute__((vector_size(64), aligned(8)));
-typedef float F32x16 __attribute__((vector_size(64), aligned(4)));
+// No wider than the registers: gcc keeps what is wider in memory.
+typedef double F64x4 __attribute__((vector_size(32), aligned(8), may_alias));
+typedef float F32x8 __attribute__((vector_size(32), aligned(4), may_alias));
 
 #define INLINE static inline __attribute__((always_inline))
 
 INLINE void dot_f64(const double *q, const double *kt, int64_t dim, double *s) {
-  F64x8 a = {0}, b = {0}, x, y;
-  for (int64_t e = 0; e < dim; e++) {
-    memcpy(&x, kt + e * REF_KEYS, sizeof x);
-    memcpy(&y, kt + e * REF_KEYS + 8, sizeof y);
-    a += q[e] * x;
-    b += q[e] * y;
+  F64x4 a = {0}, b = {0}, c = {0}, d = {0}, *to = (F64x4 *)s;
+  const F64x4 *x = (const F64x4 *)kt;
+  for (int64_t e = 0; e < dim; e++, x += REF_KEYS / 4) {
+    a += q[e] * x[0];
+    b += q[e] * x[1];
+    c += q[e] * x[2];
+    d += q[e] * x[3];
   }
-  memcpy(s, &a, sizeof a);
-  memcpy(s + 8, &b, sizeof b);
+  to[0] = a, to[1] = b, to[2] = c, to[3] = d;
 }
 
 INLINE void dot_f32(const float *q, const float *kt, int64_t dim, float *s) {
-  F32x16 a = {0}, x;
-  for (int64_t e = 0; e < dim; e++) {
-    memcpy(&x, kt + e * REF_KEYS, sizeof x);
-    a += q[e] * x;
+  F32x8 a = {0}, b = {0}, *to = (F32x8 *)s;
+  const F32x8 *x = (const F32x8 *)kt;
+  for (int64_t e = 0; e < dim; e++, x += REF_KEYS / 8) {
+    a += q[e] * x[0];
+    b += q[e] * x[1];
   }
-  memcpy(s, &a, sizeof a);
+  to[0] = a, to[1] = b;
 }
 
 INLINE void add_f64(double *o, double p, const double *v, int64_t padded) {
-  F64x8 x, y;
-  for (int64_t e = 0; e < padded; e += 8) {
-    memcpy(&x, o + e, sizeof x);
-    memcpy(&y, v + e, sizeof y);
-    x += p * y;
-    memcpy(o + e, &x, sizeof x);
-  }
+  for (int64_t e = 0; e < padded; e += 4)
+    *(F64x4 *)(o + e) += p * *(const F64x4 *)(v + e);
 }
 
 INLINE void add_f32(float *o, float p, const float *v, int64_t padded) {
-  F32x16 x, y;
-  for (int64_t e = 0; e < padded; e += 16) {
-    memcpy(&x, o + e, sizeof x);
-    memcpy(&y, v + e, sizeof y);
-    x += p * y;
-    memcpy(o + e, &x, sizeof x);
-  }
+  for (int64_t e = 0; e < padded; e += 8)
+    *(F32x8 *)(o + e) += p * *(const F32x8 *)(v + e);
 }
 
 #define BUILD(set, target)                                                                         \
