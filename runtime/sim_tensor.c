@@ -92,18 +92,18 @@ const Op *sim_tensor_box(Warp *w, const Op *op, uint32_t lane, bool store, Box *
 }
 
 // ---- elements -----------------------------------------------------------------------------------
-//    TensorType  of reductions  NaN
+//    TensorType  of reductions  NaN that fills, as an H200 has it
 static const struct { uint8_t ptx; uint64_t nan; } elements[TENSOR_TYPES] = {
     [TENSOR_U8] = {PTX_T_U8, 0},      [TENSOR_U16] = {PTX_T_U16, 0},
     [TENSOR_U32] = {PTX_T_U32, 0},    [TENSOR_S32] = {PTX_T_S32, 0},
     [TENSOR_U64] = {PTX_T_U64, 0},    [TENSOR_S64] = {PTX_T_S64, 0},
-    [TENSOR_F16] = {PTX_T_F16, 0x7fff},
-    [TENSOR_BF16] = {PTX_T_BF16, 0x7fff},
-    [TENSOR_F32] = {PTX_T_F32, 0x7fffffff},
-    [TENSOR_F32_FTZ] = {PTX_T_F32, 0x7fffffff},
-    [TENSOR_TF32] = {PTX_T_F32, 0x7fffffff},
-    [TENSOR_TF32_FTZ] = {PTX_T_F32, 0x7fffffff},
-    [TENSOR_F64] = {PTX_T_F64, UINT64_C(0x7fffffffffffffff)},
+    [TENSOR_F16] = {PTX_T_F16, 0x7ff7},
+    [TENSOR_BF16] = {PTX_T_BF16, 0x7ff7},
+    [TENSOR_F32] = {PTX_T_F32, 0x7ff77ff7},
+    [TENSOR_F32_FTZ] = {PTX_T_F32, 0x7ff77ff7},
+    [TENSOR_TF32] = {PTX_T_F32, 0x7ff77ff7},
+    [TENSOR_TF32_FTZ] = {PTX_T_F32, 0x7ff77ff7},
+    [TENSOR_F64] = {PTX_T_F64, UINT64_C(0x7ff77ff77ff77ff7)},
 };
 
 PtxType sim_tensor_type(const Box *b) { return (PtxType)elements[b->type].ptx; }

@@ -302,6 +302,9 @@ static void test_misuse(void **state) {
   a.at[0] = 0;
   a.at[1] = -1;
   expect_trap(k, "store2", &m, a, "a store at coordinate -1 of dimension 1: it can't be negative");
+  a.at[0] = 2, a.at[1] = 0;
+  expect_trap(k, "store2", &m, a, "coordinate 0 is 2: 8 bytes into a row, which must be a multiple of 16");
+  a.at[0] = 0;
   a.at[1] = 24; // the last rows of a tensor that is larger than its buffer
   m.address = small;
   expect_trap(k, "load2", &m, a, "out of bounds: reads 128 bytes at offset 3968 of \"small\" (4000 "
