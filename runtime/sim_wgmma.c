@@ -286,24 +286,40 @@ static const Op *read_operands(Warp *w, const Op *op, WgmmaIssue *out) {
   return stop;
 }
 
-static int by_address(const void *a, const void *b) {
-  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-  return (x > y) - (x < y);
+static void note_read(Warp *w, const Op *op, uint32_t event, uint64_t at, uint64_t bytes) {
+  AsyncTouch t = {.owner = w->cta, .at = at, .bytes = bytes, .kind = ACCESS_READ};
+  sim_race_async_begin(w, op, 0, event, &t);
 }
 
-// Sanitized runs: the operand is read by the asynchronous proxy from now on.
+// Sanitized runs: the operand, between those bounds, is read by the asynchronous proxy from now on.
+// Chunks come in any order: as bits they fall into runs.
 static void note_reads(Warp *w, const Op *op, uint32_t event, uint64_t bits, bool mn_major,
-                       int rows) {
-  uint32_t at[WGMMA_MAX_CHUNKS];
+                       int rows, uint32_t low, uint32_t high) {
+  enum { WORDS = (1 << 18) / WGMMA_CHUNK / 64 }; // what start addresses reach
+  uint32_t at[WGMMA_MAX_CHUNKS], nchunks = (high - low) / WGMMA_CHUNK, nwords = nchunks / 64 + 1;
+  uint64_t set[WORDS + 1];
   MatrixDesc d = sim_desc(bits);
   int n = sim_desc_chunks(&d, mn_major, rows, at);
-  qsort(at, (size_t)n, sizeof *at, by_address);
-  for (int i = 0, k; i < n; i = k) {
-    for (k = i + 1; k < n && at[k] - at[k - 1] <= WGMMA_CHUNK; k++)
+  if (nwords > WORDS) { // strides may be larger than any shared memory
+    for (int i = 0; i < n; i++)
+      note_read(w, op, event, at[i], WGMMA_CHUNK);
+    return;
+  }
+  memset(set, 0, nwords * sizeof *set);
+  for (int i = 0; i < n; i++) {
+    uint32_t k = (at[i] - low) / WGMMA_CHUNK;
+    set[k / 64] |= UINT64_C(1) << k % 64;
+  }
+  for (uint32_t k = 0, end; k < nchunks; k = end) {
+    uint64_t rest = set[k / 64] >> k % 64;
+    if (!rest) {
+      end = (k / 64 + 1) * 64;
       continue;
-    AsyncTouch t = {.owner = w->cta, .at = at[i], .bytes = at[k - 1] + WGMMA_CHUNK - at[i],
-                    .kind = ACCESS_READ};
-    sim_race_async_begin(w, op, 0, event, &t);
+    }
+    k += (uint32_t)__builtin_ctzll(rest);
+    for (end = k + 1; end < nchunks && (set[end / 64] >> end % 64 & 1); end++)
+      continue;
+    note_read(w, op, event, low + WGMMA_CHUNK * (uint64_t)k, WGMMA_CHUNK * (uint64_t)(end - k));
   }
 }
 
@@ -319,9 +335,9 @@ static const Op *new_issue(Warp *w, const Op *op, WgmmaIssue *issue) {
     return stop;
   issue->event = sim_race_async_event(w, op, 0);
   if (issue->event && !s->a_regs)
-    note_reads(w, op, issue->event, issue->a, s->mn_a, 64);
+    note_reads(w, op, issue->event, issue->a, s->mn_a, 64, issue->low_a, issue->high_a);
   if (issue->event)
-    note_reads(w, op, issue->event, issue->b, s->mn_b, s->n);
+    note_reads(w, op, issue->event, issue->b, s->mn_b, s->n, issue->low_b, issue->high_b);
   if (g->n == g->cap) {
     g->cap = g->cap ? 2 * g->cap : 16;
     g->issues = realloc(g->issues, (size_t)g->cap * sizeof *g->issues);
