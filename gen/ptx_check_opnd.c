@@ -82,7 +82,7 @@ static void check_scalar(Check *c, const PtxInst *in, const PtxSpec *s, const Pt
 // ---- vectors -----------------------------------------------------------------------------------
 // How many registers the form wants; 0: any number.
 static int vector_length(const PtxSpec *s, const PtxInst *in, PtxType want) {
-  if (s->by_vec) return in->vec;
+  if (s->by_vec) return in->vec ? in->vec : 1;
   if (s->count > 0) return s->count;
   if (s->count < 0) return in->shape_n / (want == PTX_T_F16 ? 4 : 2); // 64 x N over 128 threads
   for (int i = 0; s->by_x && i < in->nmods; i++)

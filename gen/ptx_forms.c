@@ -411,7 +411,7 @@ static int inst_x(const PtxInst *in) {
 }
 
 static bool vector_fits(const PtxSpec *s, const PtxInst *in) {
-  return s->special || s->count || (s->by_vec && in->vec > 1) || (s->by_x && inst_x(in));
+  return s->special || s->count || s->by_vec || (s->by_x && inst_x(in));
 }
 
 static bool scalar_fits(const PtxSpec *s, const PtxInst *in) {

@@ -58,6 +58,8 @@ static void expect_bytes(Kit *k, const Call *c, int which, const void *want) {
   for (int b = 0; b < BUILDS; b++) {
     if (!strcmp(c->file, "tensor") && strstr(builds[b], "debug"))
       continue;
+    if (!strcmp(c->file, "groups") && !strstr(builds[b], "O3"))
+      continue;
     run_build(k, c, b, which, got);
     for (uint32_t i = 0; i < n; i++)
       if (got[i] != ((const uint8_t *)want)[i])
@@ -343,6 +345,57 @@ static void test_pipeline(void **state) {
   expect_bytes(*state, &c, 1, want);
 }
 
+// Sums of eights, of the block, and what the odd threads of a warp find out together.
+static void test_groups(void **state) {
+  int32_t x[128], eights[16] = {0}, all = 0, want[3 * 128];
+  for (int i = 0; i < 128; i++) {
+    x[i] = number(i) % 1000;
+    eights[i / 8] += x[i];
+    all += x[i];
+  }
+  for (int i = 0; i < 128; i++) {
+    want[3 * i] = eights[i / 8] + (i ^ 3);
+    want[3 * i + 1] = all;
+    want[3 * i + 2] = i & 1 ? 16 * 100 + x[(i & ~31) + 1] : 0;
+  }
+  Call c = {"groups", "groups", {1, 1}, {128, 1}, {{x, sizeof x}, {NULL, sizeof want}}, 2, {0}, 0};
+  expect_bytes(*state, &c, 1, want);
+}
+
+// wmma fed by asynchronous copies; products of small integers, exact in any order.
+static void test_tiled(void **state) {
+  enum { M = 32, DEPTH = 64 };
+  uint16_t a[M * DEPTH], b[DEPTH * M];
+  float want[M * M];
+  for (int i = 0; i < M * DEPTH; i++) {
+    a[i] = f16_from_double(number(i) % 9);
+    b[i] = f16_from_double(number(i + 5) % 9);
+  }
+  for (int r = 0; r < M; r++)
+    for (int c = 0; c < M; c++) {
+      double s = 0;
+      for (int k = 0; k < DEPTH; k++)
+        s += f16_to_double(a[r * DEPTH + k]) * f16_to_double(b[k * M + c]);
+      want[r * M + c] = (float)s;
+    }
+  Call c = {"groups", "tiled", {1, 1}, {128, 1}, {{a, sizeof a}, {b, sizeof b}, {NULL, sizeof want}}, 3,
+            {0}, 0};
+  expect_bytes(*state, &c, 2, want);
+}
+
+// sm_80 has no conversions to fp8: the compiler's integer code, against the instructions of sm_90.
+static void test_eighths(void **state) {
+  float x[32], want[32 * 3];
+  for (int i = 0; i < 32; i++) {
+    float v = x[i] = (float)(number(i) % 4000) / 37, *o = want + 3 * i;
+    o[0] = (float)e4m3_to_double(e4m3_from_double(v));
+    o[1] = (float)e4m3_to_double(e4m3_from_double(-v));
+    o[2] = (float)e5m2_to_double(e5m2_from_double(v));
+  }
+  Call c = {"groups", "eighths", {1, 1}, {32, 1}, {{x, sizeof x}, {NULL, sizeof want}}, 2, {0}, 0};
+  expect_bytes(*state, &c, 1, want);
+}
+
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, kit_setup, kit_teardown)
   const struct CMUnitTest tests[] = {
@@ -350,7 +403,7 @@ int main(void) {
       T(test_product),   T(test_softmax),   T(test_layer_norm),   T(test_functions),
       T(test_sort_local), T(test_switches), T(test_wide),         T(test_doubles),
       T(test_bits),      T(test_indirect),  T(test_small_floats), T(test_tiles),
-      T(test_pipeline),
+      T(test_pipeline),  T(test_groups),   T(test_tiled),        T(test_eighths),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

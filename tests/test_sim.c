@@ -147,6 +147,18 @@ static void test_atomics(void **state) {
 }
 
 // 16-byte loads of a whole warp side by side, of a part of it, and at a stride: the same sums.
+// Braces around one register, as Triton writes its stores.
+static void test_vector_of_one(void **state) {
+  Kit *k = *state;
+  uint32_t in[2] = {7, 9}, got[1];
+  Kernel *kernel = kit_body(k, 2, "ld.global.b32 {%r1}, [%rd0+4]; st.global.b32 [ %rd1 + 0 ], { %r1 };");
+  DevPtr args[2] = {kit_words(k, "in", in, 2), kit_fill(k, "out", 0, 1)};
+  kit_run(k, kernel, 1, 1, args, 16);
+  kit_read(k, args[1], got, 1);
+  assert_int_equal(got[0], 9);
+  kernel_free(kernel);
+}
+
 static void test_vector_loads(void **state) {
   Kit *k = *state;
   Kernel *kernel = kit_load(k, "load.ptx", NULL);
@@ -274,7 +286,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       T(test_nested), T(test_reconverge), T(test_spin_lock), T(test_spin_warps),
       T(test_special_registers), T(test_grids), T(test_counters), T(test_atomics),
-      T(test_vector_loads), T(test_fma),
+      T(test_vector_of_one), T(test_vector_loads), T(test_fma),
       T(test_dynamic_shared), T(test_graph), T(test_buffers), T(test_open)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
