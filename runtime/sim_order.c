@@ -263,7 +263,7 @@ static void fence_view(View *v, bool wide, uint32_t now) {
 }
 
 static void proxy_view(View *v, uint32_t now) {
-  v->self[V_PROXIED] = now;
+  v->self[V_PROXIED] = v->self[V_INITED] = now;
   clock_join(&v->c[V_READER], &v->c[V_NOW]);
 }
 
@@ -273,6 +273,7 @@ void sim_order_fence(Warp *w, const Op *op) {
   RaceWarp *rw = warp_of(w);
   Race *r = w->cta->race->race;
   bool proxy = is_async_fence(op->in), wide = race_is_wide(r, race_strength(r, op));
+  bool inits = ptx_inst_has(op->in, "mbarrier_init");
   if (!proxy && ptx_inst_has(op->in, "proxy"))
     return;
   bool whole = is_whole(w, w->active) && !rw->split;
@@ -282,6 +283,8 @@ void sim_order_fence(Warp *w, const Op *op) {
       proxy_view(v, r->now);
     else
       fence_view(v, wide, r->now);
+    if (inits)
+      v->self[V_INITED] = r->now;
   }
   rw->epoch = r->now;
   race_refresh(rw);

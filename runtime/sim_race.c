@@ -229,7 +229,8 @@ void race_tell(const Touch *t, const Event *e, FindingKind kind, uint32_t lane, 
                                      [FIND_IN_FLIGHT] = "access to bytes in flight",
                                      [FIND_REUSE] = "barrier",
                                      [FIND_NO_PROXY_FENCE] = "missing fence.proxy.async",
-                                     [FIND_LATE_PROXY_FENCE] = "late fence.proxy.async"};
+                                     [FIND_LATE_PROXY_FENCE] = "late fence.proxy.async",
+                                     [FIND_NO_INIT_FENCE] = "missing fence.mbarrier_init"};
   bool async = (e->who & 63) == WHO_ASYNC;
   Finding f = {.kind = kind, .op = t->op, .other = e->op, .cta = t->w->cta->index,
                .other_cta = e->who >> 6, .thread = (uint32_t)t->w->index * 32 + lane,

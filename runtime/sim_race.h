@@ -40,6 +40,7 @@ typedef enum ViewClock {
   V_PENDING_WIDE, // the same, from other CTAs: needs a fence of wide scope
   V_PROXIED,      // behind a fence.proxy.async of whoever did it
   V_READER,       // behind a fence.proxy.async of somebody after it
+  V_INITED,       // behind that fence, or fence.mbarrier_init, of whoever did it
   V_CLOCKS,
 } ViewClock;
 
@@ -83,6 +84,7 @@ typedef enum FindingKind {
   FIND_REUSE,
   FIND_NO_PROXY_FENCE,
   FIND_LATE_PROXY_FENCE,
+  FIND_NO_INIT_FENCE,
 } FindingKind;
 typedef struct Finding {
   FindingKind kind;
@@ -158,6 +160,8 @@ typedef struct AsyncTouch {
 // done.  0 when the CTA is not sanitized.
 uint32_t sim_race_async_event(Warp *w, const Op *op, uint32_t lane);
 void sim_race_async_begin(Warp *w, const Op *op, uint32_t lane, uint32_t event, const AsyncTouch *a);
+// It will signal the mbarrier at `at` of `owner`, whose mbarrier.init must be fenced towards it.
+void sim_race_async_mbarrier(Warp *w, const Op *op, uint32_t lane, Cta *owner, uint64_t at);
 // It is done: those lanes of `c`, which waited for it, know; so will those that see the mbarrier's
 // phase.
 void sim_race_async_end(Cta *c, int warp, uint32_t lanes, uint32_t event);

@@ -2,6 +2,8 @@
 //
 // What the generic proxy wrote is visible to the asynchronous one only behind a fence.proxy.async
 // of the thread that wrote, which comes before whatever orders the two threads (ISA 8, 9.7.13.4).
+#include <string.h>
+
 #include "sim_bulk.h"
 #include "sim_ops.h"
 #include "sim_race.h"
@@ -99,6 +101,26 @@ void sim_race_async_begin(Warp *w, const Op *op, uint32_t lane, uint32_t event,
   int32_t *to = a->kind == ACCESS_READ ? x->read[event & 1] : x->write;
   for (uint64_t i = first; i < first + n; i++)
     to[i] = (int32_t)(event << RACE_LANE_BITS);
+}
+
+// mbarrier.init is a write of the generic proxy too; fence.mbarrier_init is for it alone.
+void sim_race_async_mbarrier(Warp *w, const Op *op, uint32_t lane, Cta *owner, uint64_t at) {
+  if (!w->cta->race || w->cta->race->race->full)
+    return;
+  AsyncTouch a = {.owner = owner, .at = at, .bytes = 8};
+  uint64_t addresses[32] = {0}, first, n;
+  Touch t = touch_of(w, op, lane, ACCESS_READ, addresses, at);
+  if (!find_cells(&t, &a, &first, &n) || t.span.cells->write[first] <= t.base)
+    return;
+  int32_t prior = t.span.cells->write[first];
+  const Event *e = race_event_of(t.race, prior);
+  if (!e || strcmp(ptx_inst_form(e->op->in)->stem, "mbarrier") || !ptx_inst_has(e->op->in, "init"))
+    return;
+  uint32_t event = (uint32_t)prior >> RACE_LANE_BITS, by = e->lanes ? e->lanes : 1u << (prior & 31);
+  bool own = e->who == who_of(w->cta->index, w->index) && by == 1u << lane;
+  bool fenced = own && race_view(t.rw, lane)->self[V_INITED] >= event;
+  if (!fenced && !race_knows(t.rw, 1u << lane, V_INITED, e->who, by, event))
+    race_tell(&t, e, FIND_NO_INIT_FENCE, lane, (uint32_t)sim_first(by), first, true);
 }
 
 // ---- one lane of the generic proxy --------------------------------------------------------------

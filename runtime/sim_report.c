@@ -40,11 +40,18 @@ static const char *const cures[] = {
                             "and the synchronisation",
     [FIND_LATE_PROXY_FENCE] = "the fence.proxy.async is on the reader's side only: it belongs to "
                               "the thread that made this access, before the barrier",
+    [FIND_NO_INIT_FENCE] = "no fence.mbarrier_init or fence.proxy.async by the thread that "
+                           "initialised the mbarrier, between it and the synchronisation",
 };
+
+// What much code gets away with.
+static bool is_warning(const Finding *f) {
+  return f->kind == FIND_LATE_PROXY_FENCE || f->kind == FIND_NO_INIT_FENCE;
+}
 
 static void tell(Arena *a, const Grid *g, const Finding *f, Diag *d) {
   const Program *p = g->prog;
-  Severity s = f->kind == FIND_LATE_PROXY_FENCE ? SEV_WARNING : SEV_ERROR;
+  Severity s = is_warning(f) ? SEV_WARNING : SEV_ERROR;
   diag_add(d, s, place(p, f->op), "%s: %s in %s", f->what,
            ptx_print_inst(a, p->module, f->op->func->ptx, f->op->in),
            who_text(a, g, f->cta, f->thread));
@@ -58,7 +65,7 @@ Status race_report(const Race *r, const Grid *g, Diag *d) {
   Status st = ST_OK;
   for (int i = 0; i < r->nfound; i++) {
     tell(a, g, &r->found[i], d);
-    if (r->found[i].kind != FIND_LATE_PROXY_FENCE)
+    if (!is_warning(&r->found[i]))
       st = ST_FAILED;
   }
   if (r->more)

@@ -64,6 +64,8 @@ static const Fault faults[] = {
     {"unwaited copy", "load_one_waits", 1, 64, "|of shared memory"},
     {"unwaited copy", "copy_wait", 1, 64, "in flight|shared memory"},
     {"unwaited copy", "copy_barrier", 1, 64, "|shared memory"},
+    {"mbarrier not fenced", "mbar_init_fence", 1, 64, "warning: missing fence.mbarrier_init"},
+    {"mbarrier not fenced", "mbar_init_order", 1, 64, "warning: missing fence.mbarrier_init"},
     {"mbarrier not published", "mbar_init", 1, 64, "|shared memory"},
 };
 enum { FAULTS = sizeof faults / sizeof *faults, WORDS = 1024, SCHEDULES = 6 };

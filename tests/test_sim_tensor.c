@@ -326,7 +326,8 @@ static void test_global_map(void **state) {
   Kit *k = *state;
   static const char body[] =
       ".shared .align 128 .b8 s[1024]; .shared .align 8 .b64 b;\nmov.u32 %r1, s; mov.u32 %r2, b;\n"
-      "mbarrier.init.shared.b64 [%r2], 1; mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 64;\n"
+      "mbarrier.init.shared.b64 [%r2], 1; fence.mbarrier_init.release.cluster;\n"
+      "mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 64;\n"
       "mov.u32 %r3, 4; cvt.u32.u64 %r4, %rd2; add.u32 %r1, %r1, %r4;\n"
       "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], "
       "[%rd0, {%r3}], [%r2];\n"
