@@ -120,8 +120,8 @@ PSM_API psm_status psm_zero(psm_device *dev, uint64_t to, uint64_t bytes); /* mu
 
 /* How the interpreter runs what is launched from now on.  PSM_INPUT on another device. */
 typedef struct psm_sim_options {
-  int sanitize;      /* look for data races, barrier misuse, missing fences: PSM_FAILED when there are */
-  uint64_t schedule; /* the order of blocks and warps, and when asynchronous work completes; 0: fixed */
+  int sanitize;      /* look for data races, barrier misuse, missing fences: PSM_FAILED if any */
+  uint64_t schedule; /* the order of blocks and warps, and of completions; 0: the fixed one */
   uint64_t limit;    /* warp instructions a launch may take, for loops without end; 0: any number */
   int counters;      /* count: psm_kernel_counters */
   int threads;       /* host threads; 0: all cores */

@@ -97,8 +97,8 @@ psm_status psm_kernel_counters(psm_kernel *k, const char **json) {
   KernelCounts counts;
   *json = NULL;
   if (!kernel_counts(k->kernel, &counts))
-    return api_status(diag_error(d, NOWHERE, "%s: nothing was counted: launches on the interpreter are, "
-                                 "with the option counters", k->entry->name));
+    return api_status(diag_error(d, NOWHERE, "%s: nothing was counted: launches on the interpreter "
+                                 "are, with the option counters", k->entry->name));
   if (k->text) arena_free(k->text);
   k->text = arena_new();
   Json j;
@@ -130,9 +130,11 @@ static Status describe(const psm_tensor_map *m, TensorMapDesc *out, Diag *d) {
   *out = (TensorMapDesc){.address = t->data, .rank = (uint8_t)t->rank, .type = map_types[t->dtype],
                          .fill = m->nan_fill != 0};
   if (!step_of(m->swizzle, 32, &out->swizzle))
-    return diag_error(d, NOWHERE, "tensor map: a swizzle of %d bytes: 0, 32, 64 or 128", m->swizzle);
+    return diag_error(d, NOWHERE, "tensor map: a swizzle of %d bytes: 0, 32, 64 or 128",
+                      m->swizzle);
   if (!step_of(m->l2_promotion, 64, &out->l2))
-    return diag_error(d, NOWHERE, "tensor map: L2 promotion %d: 0, 64, 128 or 256", m->l2_promotion);
+    return diag_error(d, NOWHERE, "tensor map: L2 promotion %d: 0, 64, 128 or 256",
+                      m->l2_promotion);
   uint64_t bytes = (uint64_t)tensor_type_bytes((TensorType)out->type), row = bytes;
   bool dense = true;
   for (int i = 0; i < t->rank; i++) dense &= !t->stride[i];
@@ -147,8 +149,8 @@ static Status describe(const psm_tensor_map *m, TensorMapDesc *out, Diag *d) {
     row *= out->dim[i];
   }
   if (!dense && t->stride[t->rank - 1] != 1)
-    return diag_error(d, NOWHERE, "tensor map: the last dimension has a stride of %lld elements: it must be 1",
-                      (long long)t->stride[t->rank - 1]);
+    return diag_error(d, NOWHERE, "tensor map: the last dimension has a stride of %lld elements: it must "
+                      "be 1", (long long)t->stride[t->rank - 1]);
   return ST_OK;
 }
 

@@ -47,7 +47,7 @@ typedef struct RunArg {
 Status run_arg_parse(Arena *a, const char *spec, uint64_t seed, RunArg *out, Diag *d);
 void run_args_free(RunArg *args, int n); // the arrays, of arguments parsed or all zero
 
-// The parts of it about tensor maps: what is behind "tmap:"; the 128 bytes, once arrays have addresses.
+// Of tensor maps: what is behind "tmap:"; the 128 bytes, once arrays have addresses.
 Status run_tmap_parse(Arena *a, RunArg *out, const char *text, Diag *d);
 Status run_tmap_encode(Device *dev, RunArg *arg, const RunArg *args, int n, Diag *d);
 

@@ -41,7 +41,9 @@ static bool named(const char *text, const char *const *names, int n, uint8_t *ou
 
 static bool word_box(RunArg *a, const char *v) { return small_numbers(v, a->map.box, &a->rank); }
 static bool word_step(RunArg *a, const char *v) { return small_numbers(v, a->map.step, &a->steps); }
-static bool word_dims(RunArg *a, const char *v) { return (a->dims = numbers(v, a->map.dim, 5)) > 0; }
+static bool word_dims(RunArg *a, const char *v) {
+  return (a->dims = numbers(v, a->map.dim, 5)) > 0;
+}
 static bool word_strides(RunArg *a, const char *v) {
   return (a->strides = numbers(v, a->map.stride, 4)) > 0;
 }
@@ -92,7 +94,8 @@ static Status parse_word(Arena *a, RunArg *out, const char *item, Diag *d) {
     if (item[n] && strlen(words[i].name) == n && !memcmp(words[i].name, item, n))
       return words[i].parse(out, item + n + 1)
                  ? ST_OK
-                 : BAD("--arg %s: \"%s\": %s= takes %s", out->spec, item, words[i].name, words[i].shape);
+                 : BAD("--arg %s: \"%s\": %s= takes %s", out->spec, item, words[i].name,
+                       words[i].shape);
   char *all = arena_strdup(a, "");
   for (int i = 0; i < NWORDS; i++)
     all = arena_printf(a, "%s%s%s=", all, i ? ", " : "", words[i].name);
@@ -119,8 +122,8 @@ Status run_tmap_parse(Arena *a, RunArg *out, const char *text, Diag *d) {
   int dims = out->dims ? out->dims : out->rank;
   if (!st && (dims != out->rank || (out->steps && out->steps != out->rank) ||
               (out->strides && out->strides != out->rank - 1)))
-    st = BAD("--arg %s: a box of %d dimension%s has as many dims and steps, and one stride fewer", out->spec,
-             out->rank, out->rank == 1 ? "" : "s");
+    st = BAD("--arg %s: a box of %d dimension%s has as many dims and steps, and one stride fewer",
+             out->spec, out->rank, out->rank == 1 ? "" : "s");
   return st;
 }
 
@@ -141,13 +144,14 @@ static int tensor_type(const RunType *t) {
 static Status complete(RunArg *arg, const RunArg *of, TensorMapDesc *m, Diag *d) {
   if (!arg->typed) m->type = (uint8_t)tensor_type(of->type);
   if (!arg->dims && of->rank != arg->rank)
-    return BAD("--arg %s: argument %d has %d dimension%s; with dims= it may have others than the box",
-               arg->spec, arg->array, of->rank, of->rank == 1 ? "" : "s");
+    return BAD("--arg %s: argument %d has %d dimension%s; with dims= it may have others than the "
+               "box", arg->spec, arg->array, of->rank, of->rank == 1 ? "" : "s");
   for (int i = 0; i < arg->rank && !arg->dims; i++)
     m->dim[i] = (uint64_t)of->shape[of->rank - 1 - i];
   uint64_t row = (uint64_t)tensor_type_bytes((TensorType)m->type);
   for (int i = 0; i + 1 < arg->rank && !arg->strides; i++)
-    if (__builtin_mul_overflow(row, m->dim[i], &row)) return BAD("--arg %s: sizes beyond 2^64", arg->spec);
+    if (__builtin_mul_overflow(row, m->dim[i], &row))
+      return BAD("--arg %s: sizes beyond 2^64", arg->spec);
     else m->stride[i] = row;
   return ST_OK;
 }
@@ -162,8 +166,8 @@ static Status inside(const RunArg *arg, const RunArg *of, const TensorMapDesc *m
   }
   end += (unsigned)tensor_type_bytes((TensorType)m->type);
   return end <= of->bytes ? ST_OK
-                          : BAD("--arg %s: its last element is behind argument %d's %llu bytes", arg->spec,
-                                arg->array, (unsigned long long)of->bytes);
+                          : BAD("--arg %s: its last element is behind argument %d's %llu bytes",
+                                arg->spec, arg->array, (unsigned long long)of->bytes);
 }
 
 Status run_tmap_encode(Device *dev, RunArg *arg, const RunArg *args, int n, Diag *d) {

@@ -21,8 +21,8 @@ typedef struct Box {
   bool nan;                      // what is outside reads as NaN, not zero
 } Box;
 
-// A run of the innermost dimension: bytes `at` ... of the box, its rows without gaps.  lo to hi are inside the tensor and
-// lie at `address`.
+// A run of the innermost dimension: bytes `at` ... of the box, its rows without gaps.  lo to hi are
+// inside the tensor and lie at `address`.
 enum { BOX_ROW = 2048 }; // 256 elements of 8 bytes
 typedef struct BoxRow { uint64_t address; uint32_t at, bytes, lo, hi; } BoxRow;
 BoxRow sim_box_row(const Box *b, uint32_t index);
@@ -31,7 +31,7 @@ void sim_box_flat(Box *b, uint64_t base, uint64_t bytes);
 static inline uint64_t sim_swizzle(int swizzle, uint64_t a) {
   return a ^ ((a >> 7 & ((1u << swizzle) - 1)) << 4);
 }
-// Where byte `at` of the box lies behind the start of its shared memory, before the swizzle; all of that.
+// Where byte `at` of the box lies in its shared memory, before the swizzle; how much that is.
 static inline uint64_t sim_box_spread(const Box *b, uint64_t at) {
   uint32_t row = b->count[0] * b->element;
   return b->pitch ? at / row * b->pitch + at % row : at;

@@ -20,7 +20,7 @@ typedef unsigned long long Big; // for printf
 static Status check_modes(const TensorMapDesc *m, Diag *d) {
   if (m->type >= TENSOR_TYPES)
     FAIL("type %u is not one of the %d types", m->type, TENSOR_TYPES);
-  if (m->interleave) // where its slices lie in shared memory is not documented: nothing could verify it
+  if (m->interleave) // where slices lie in shared memory is not documented: nothing to check by
     FAIL("interleave %u: only 0, none: the layout of the others in shared memory is not documented",
          m->interleave);
   if (m->swizzle > TENSOR_SWIZZLE_128B)

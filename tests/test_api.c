@@ -377,14 +377,14 @@ static void any_kernel_runs(void **state) {
 }
 
 // ---- tensor maps, and the interpreter's options ---------------------------------------------------
-// y[i] = element i of a box of 4 x 8 floats at (row 1, column 2), through shared memory.
+// y[i] = element i of a box of 4 x 8 floats at (row 1, column 4), through shared memory.
 static const char box_ptx[] =
     ".version 8.0\n.target sm_90\n.address_size 64\n"
     ".visible .entry box(.param .align 64 .b8 map[128], .param .u64 y)\n{\n"
     ".reg .pred %p; .reg .b32 %r<8>; .reg .b64 %rd<8>;\n"
     ".shared .align 128 .b8 tile[128]; .shared .align 8 .b64 bar;\n"
     "mov.u32 %r0, %tid.x; mov.u32 %r1, bar; mov.u32 %r2, tile; mov.b64 %rd0, map;\n"
-    "cvta.param.u64 %rd0, %rd0; mov.u32 %r3, 2; mov.u32 %r4, 1; setp.ne.u32 %p, %r0, 0;\n"
+    "cvta.param.u64 %rd0, %rd0; mov.u32 %r3, 4; mov.u32 %r4, 1; setp.ne.u32 %p, %r0, 0;\n"
     "@%p bra wait; mbarrier.init.shared.b64 [%r1], 1; fence.proxy.async.shared::cta;\n"
     "mbarrier.arrive.expect_tx.shared.b64 %rd3, [%r1], 128;\n"
     "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd0, {%r3, %r4}], "
@@ -415,8 +415,8 @@ static void a_kernel_takes_a_tensor_map(void **state) {
   psm_shape shape = {.block = {32}};
   good(f, psm_kernel_launch(k, &shape, args, 2));
   good(f, psm_read(f->dev, out, y, sizeof out));
-  for (int i = 0; i < 32; i++) { // rows 1, 2, 3 of every second row; 7 columns from 2 on
-    int row = 1 + i / 8, col = 2 + i % 8;
+  for (int i = 0; i < 32; i++) { // rows 1, 2, 3 of every second row; 5 columns from 4 on
+    int row = 1 + i / 8, col = 4 + i % 8;
     if (row < 4 && col < 9) assert_true(out[i] == in[2 * row][col]);
     else assert_true(out[i] != out[i]);
   }

@@ -193,7 +193,8 @@ static void test_misuse(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest anywhere[] = {cmocka_unit_test(test_words), cmocka_unit_test(test_vectors), cmocka_unit_test(test_wide)};
+  const struct CMUnitTest anywhere[] = {cmocka_unit_test(test_words), cmocka_unit_test(test_vectors),
+                                        cmocka_unit_test(test_wide)};
   const struct CMUnitTest on_sim[] = {cmocka_unit_test(test_kinds), cmocka_unit_test(test_misuse)};
   int failed = cmocka_run_group_tests(anywhere, kit_setup_anywhere, kit_teardown);
   return failed + cmocka_run_group_tests(on_sim, kit_setup, kit_teardown);
