@@ -13,4 +13,4 @@ done
 "$program" info --device cuda:0 >/dev/null 2>&1 || { echo "compare.sh: no GPU" >&2; exit 3; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-PROGRAM=$program WORK=$work exec python3 tests/ncu/compare.py
+PROGRAM=$program WORK=$work exec python3 -u tests/ncu/compare.py
