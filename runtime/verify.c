@@ -123,6 +123,8 @@ static Status verify_attention(Session *s, DeviceRun *run, const VerifyOpts *opt
                .opts = opts,
                .arena = a,
                .verdict = out};
+  const char *split = params_get(&run->op->step[0].variant->params, "split");
+  g.split = split && !strcmp(split, "1");
   if (!device_info(run->dev)->is_sim) {
     g.all_rows = device_oracle;
     g.all_rows_ctx = &oracle;

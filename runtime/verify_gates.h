@@ -16,6 +16,7 @@ typedef struct GateRun {
   Status (*all_rows)(void *ctx, const Problem *p, const AttnInputs *in, Reference *sample,
                      int64_t every, Reference *out, Diag *d);
   void *all_rows_ctx;
+  bool split;               // fp32 products of split tf32: 22 digits of each factor count
   Arena *arena;             // of the Verdict
   Verdict *verdict;
 } GateRun;
@@ -31,7 +32,8 @@ GateResult *gate_new(GateRun *g, const char *name);
 void gate_skip(GateRun *g, const char *name, const char *why);
 void gate_note_damage(GateRun *g, GateResult *r, const Outputs *out);
 // Gate 2's tolerances from the plain formula's error and the sizes of the outputs.
-Expected expect_reference(const Reference *ref, const Outputs *out, int64_t every);
+Expected expect_reference(const GateRun *g, const Reference *ref, const Outputs *out,
+                          int64_t every);
 // A problem with one value changed.
 Problem *problem_with(Arena *a, const Problem *p, const char *name, int64_t value);
 

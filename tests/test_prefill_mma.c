@@ -70,6 +70,18 @@ static void every_head_dim(void **state) {
     }
 }
 
+// fp32 as sums of two tf32: rows of one and of many groups of chunks; a negative scale.
+static void split_tf32(void **state) {
+  static const int dims[] = {32, 64, 96, 128, 192, 256};
+  Fixture *f = *state;
+  for (int i = 0; i < 6; i++)
+    pass(
+        f, arena_printf(f->a, "head_dim=%d", dims[i]),
+        arena_printf(f->a, "b=2,hq=3,hkv=1,sq=70,sk=133,d=%d,causal=%d,dtype=f32", dims[i], i % 2));
+  pass(f, "tile_q=64 tile_k=32 stages=3", "b=1,hq=2,hkv=1,sq=75,sk=170,d=64,dtype=f32,causal=1");
+  pass(f, "", "b=1,hq=2,sq=20,sk=90,d=64,dtype=f32,scale=-0.2");
+}
+
 static void tiles_and_stages(void **state) {
   static const char *const params[] = {
       "tile_q=32 tile_k=16 warps=2",
@@ -108,7 +120,9 @@ static void any_scale(void **state) {
 
 static void what_is_refused(void **state) {
   VerifyOpts opts = {.seed = 3, .threads = 2};
-  judge(*state, "", "b=1,hq=1,sq=1,sk=1,d=64,dtype=f32", &opts, ST_INPUT);
+  judge(*state, "", "b=1,hq=1,sq=1,sk=1,d=64,dtype=f64", &opts, ST_INPUT);
+  judge(*state, "split=0", "b=1,hq=1,sq=1,sk=1,d=64,dtype=f32", &opts, ST_INPUT);
+  judge(*state, "split=1", "b=1,hq=1,sq=1,sk=1,d=64,dtype=f16", &opts, ST_INPUT);
   judge(*state, "", "b=1,hq=1,sq=1,sk=1,d=80,dtype=f16", &opts, ST_INPUT);
   judge(*state, "tile_q=32 warps=4", "b=1,hq=1,sq=1,sk=1,d=64,dtype=f16", &opts, ST_INPUT);
   judge(*state, "tile_q=256 tile_k=128 stages=2", "b=1,hq=1,sq=1,sk=1,d=256,dtype=f16", &opts,
@@ -116,16 +130,17 @@ static void what_is_refused(void **state) {
 }
 
 static void sanitized(void **state) {
-  static const char *const params[] = {"tile_q=32 tile_k=16 warps=2 stages=1",
-                                       "tile_q=32 tile_k=16 warps=2 stages=2 q_regs=0",
-                                       "tile_q=64 tile_k=32 warps=4 stages=3"};
+  static const char *const params[] = {
+      "tile_q=32 tile_k=16 warps=2 stages=1", "tile_q=32 tile_k=16 warps=2 stages=2 q_regs=0",
+      "tile_q=64 tile_k=32 warps=4 stages=3", "tile_q=32 tile_k=16 warps=2 stages=2 dtype=f32"};
   Fixture *f = *state;
   for (size_t i = 0; i < sizeof params / sizeof *params; i++)
     for (uint64_t seed = 1; seed <= 3; seed++) {
       device_sim_opts(f->sim, &(SimOpts){.threads = 1, .sanitize = true, .seed = seed});
       VerifyOpts opts = {.seed = seed, .threads = 2, .sanitize = true, .schedule = seed};
       judge(f, params[i],
-            arena_printf(f->a, "b=1,hq=2,hkv=1,sq=40,sk=75,d=64,dtype=bf16,causal=%d", (int)i & 1),
+            arena_printf(f->a, "b=1,hq=2,hkv=1,sq=40,sk=75,d=64,dtype=%s,causal=%d",
+                         i == 3 ? "f32" : "bf16", (int)i & 1),
             &opts, ST_OK);
     }
   device_sim_opts(f->sim, &(SimOpts){.threads = 0});
@@ -133,9 +148,10 @@ static void sanitized(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_head_dim),         cmocka_unit_test(tiles_and_stages),
-      cmocka_unit_test(lengths_near_the_edges), cmocka_unit_test(any_scale),
-      cmocka_unit_test(what_is_refused),        cmocka_unit_test(sanitized),
+      cmocka_unit_test(every_head_dim),   cmocka_unit_test(split_tf32),
+      cmocka_unit_test(tiles_and_stages), cmocka_unit_test(lengths_near_the_edges),
+      cmocka_unit_test(any_scale),        cmocka_unit_test(what_is_refused),
+      cmocka_unit_test(sanitized),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
