@@ -178,7 +178,7 @@ Status gate_one_key(GateRun *g, Diag *d) {
   if (st == ST_OK) st = g->runner->run(g->runner->ctx, p, &in, g->opts->grid, &out, d);
   if (st == ST_OK) {
     GateResult *r = gate_new(g, "one-key");
-    Expected x = expect_reference(g, &ref, &out, 1);
+    Expected x = expect_of_run(g, &ref, &out, 1);
     x.o_max = (Tolerance){.rel = g->split ? SPLIT_LOSS : 0};
     x.o_mean = g->split ? -1 : 0;
     compare_outputs(&x, &out.o, out.lse.host ? &out.lse : NULL, r);

@@ -89,7 +89,7 @@ static Status run_expect(GateRun *g, const Problem *p, Reference *row, Diag *d) 
   if (st == ST_OK) st = g->runner->run(g->runner->ctx, p, &in, 1, &out, d);
   if (st == ST_OK) {
     GateResult *r = gate_new(g, "expect");
-    Expected x = expect_reference(g, &ref, &out, 1);
+    Expected x = expect_of_run(g, &ref, &out, 1);
     x.o = row->o;
     x.lse = row->lse;
     x.o_mean = -1; // a few columns only

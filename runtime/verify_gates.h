@@ -32,8 +32,9 @@ GateResult *gate_new(GateRun *g, const char *name);
 void gate_skip(GateRun *g, const char *name, const char *why);
 void gate_note_damage(GateRun *g, GateResult *r, const Outputs *out);
 // Gate 2's tolerances from the plain formula's error and the sizes of the outputs.
-Expected expect_reference(const GateRun *g, const Reference *ref, const Outputs *out,
-                          int64_t every);
+Expected expect_reference(const Reference *ref, const Outputs *out, int64_t every);
+// The same, and what split products may err by besides.
+Expected expect_of_run(const GateRun *g, const Reference *ref, const Outputs *out, int64_t every);
 // A problem with one value changed.
 Problem *problem_with(Arena *a, const Problem *p, const char *name, int64_t value);
 
