@@ -172,7 +172,7 @@ typedef struct Judgement {
   bool changed, sanitizer, verifier;
 } Judgement;
 
-enum { MUTANT_SCHEDULES = 6, MUTANT_PROBLEMS = 8 };
+enum { MUTANT_SCHEDULES = 6, MUTANT_PROBLEMS = 40 };
 
 static inline int forms_of(const MutantRun *m) { return m->optional_lse ? INPUT_FORMS : IN_NO_LSE; }
 
