@@ -68,6 +68,9 @@ Status operator_complete(Operator *op, int64_t chunks, Diag *d) {
   for (int s = 0; s < op->nsteps; s++) problem_fill_from_params(p, &op->step[s].variant->params);
   const ArgDecl *scale = operator_arg(op, "scale");
   if (scale) choose_scale(p, scale->dtype);
+  const char *const sides[] = {"window_left", "window_right"};
+  for (int i = 0; i < 2; i++) // a side that is not given is open
+    if (operator_arg(op, sides[i]) && !problem_gives(p, sides[i])) problem_set_int(p, sides[i], -1);
   if (operator_arg(op, "chunks")) choose_chunks(p, chunks);
   return problem_check(p, d);
 }

@@ -14,8 +14,14 @@ const ProblemName problem_names[] = {
     {"sq", "seqlen_q", PROBLEM_SIZE, 0, "queries in a sequence"},
     {"sk", "seqlen_k", PROBLEM_SIZE, 0, "keys in a sequence"},
     {"d", "head_dim", PROBLEM_SIZE, 1, "elements of a head"},
+    {"dv", "head_dim_v", PROBLEM_SIZE, 1, "elements of a value; head_dim unless given"},
     {"words", "words", PROBLEM_SIZE, 0, "32-bit words of a buffer (ceilings)"},
     {"causal", "causal", PROBLEM_FLAG, 0, "query i sees keys j <= i + seqlen_k - seqlen_q"},
+    {"wl", "window_left", PROBLEM_SIZE, -1, "keys before the query's own that it sees; -1: all"},
+    {"wr", "window_right", PROBLEM_SIZE, -1, "keys after it, 0 when causal; -1: all"},
+    {"softcap", "softcap", PROBLEM_FLOAT, 0, "scores s become softcap tanh(s / softcap); 0: no cap"},
+    {"alibi", "alibi", PROBLEM_FLAG, 0, "scores lose slope |i + seqlen_k - seqlen_q - j|"},
+    {"sinks", "sinks", PROBLEM_FLAG, 0, "an extra logit for each query head, without a value"},
     {"chunks", "chunks", PROBLEM_SIZE, 1, "parts the keys are split into (decode)"},
     {"scale", "scale", PROBLEM_FLOAT, 0, "factor of q . k; 1/sqrt(head_dim) unless given"},
     {"dtype", "dtype", PROBLEM_DTYPE, 0, "element type of q, k, v and o"},
@@ -294,9 +300,40 @@ Status problem_check(const Problem *p, Diag *d) {
               (long long)hq, (long long)hkv);
   const char *const q[4] = {"batch", "seqlen_q", "heads_q", "head_dim"};
   const char *const k[4] = {"batch", "seqlen_k", "heads_kv", "head_dim"};
+  const char *const v[4] = {"batch", "seqlen_k", "heads_kv", "head_dim_v"};
+  const char *const o[4] = {"batch", "seqlen_q", "heads_q", "head_dim_v"};
+  if (problem_float(p, "softcap", 0) < 0)
+    diag_fail(d, ST_INPUT, "problem: softcap=%g: softcap is at least 0", problem_float(p, "softcap", 0));
   check_product(p, q, d);
   check_product(p, k, d);
+  if (problem_gives(p, "head_dim_v")) check_product(p, v, d), check_product(p, o, d);
   return d->errors > errors ? ST_INPUT : ST_OK;
+}
+
+// ---- rules -------------------------------------------------------------------------------------
+int64_t problem_head_dim_v(const Problem *p) {
+  return problem_int(p, "head_dim_v", problem_int(p, "head_dim", 1));
+}
+
+bool problem_windowed(const Problem *p) {
+  return problem_int(p, "window_left", -1) >= 0 || problem_int(p, "window_right", -1) >= 0;
+}
+
+bool problem_has_rules(const Problem *p) {
+  return problem_windowed(p) || problem_float(p, "softcap", 0) > 0 || problem_int(p, "alibi", 0) ||
+         problem_int(p, "sinks", 0) || problem_head_dim_v(p) != problem_int(p, "head_dim", 1);
+}
+
+KeyRange visible_range(const Problem *p, int64_t row) {
+  int64_t sq = problem_int(p, "seqlen_q", 1), sk = problem_int(p, "seqlen_k", 0);
+  int64_t left = problem_int(p, "window_left", -1), right = problem_int(p, "window_right", -1);
+  int64_t own = row + sk - sq; // the key that is the query's own
+  KeyRange r = {0, visible_keys(problem_int(p, "causal", 0), row, sq, sk)};
+  if (right >= 0 && right < r.to - 1 - own) r.to = own + right + 1;
+  if (left >= 0 && own > left) r.from = own - left;
+  if (r.to < 0) r.to = 0;
+  if (r.from > r.to) r.from = r.to;
+  return r;
 }
 
 // ---- work figures ------------------------------------------------------------------------------
@@ -309,12 +346,20 @@ double problem_flops(const Problem *p) {
     double n = fmin(sq, sk);
     pairs = n * ((sk - n + 1) + sk) / 2;
   }
-  return 4 * problem_float(p, "batch", 1) * problem_float(p, "heads_q", 1) * pairs *
-         problem_float(p, "head_dim", 1);
+  if (problem_windowed(p)) {
+    pairs = 0;
+    for (int64_t i = 0; i < problem_int(p, "seqlen_q", 1); i++) {
+      KeyRange r = visible_range(p, i);
+      pairs += (double)(r.to - r.from);
+    }
+  }
+  return 2 * problem_float(p, "batch", 1) * problem_float(p, "heads_q", 1) * pairs *
+         (problem_float(p, "head_dim", 1) + (double)problem_head_dim_v(p));
 }
 
 double problem_kv_bytes(const Problem *p) {
-  return 2 * problem_float(p, "batch", 1) * problem_float(p, "heads_kv", 1) *
-         problem_float(p, "seqlen_k", 1) * problem_float(p, "head_dim", 1) *
+  return problem_float(p, "batch", 1) * problem_float(p, "heads_kv", 1) *
+         problem_float(p, "seqlen_k", 1) *
+         (problem_float(p, "head_dim", 1) + (double)problem_head_dim_v(p)) *
          dtype_bytes(p->has_dtype ? p->dtype : DT_F32);
 }

@@ -6,7 +6,7 @@
 
 typedef struct Value { const char *name; bool is_float; int64_t i; double f; } Value;
 
-// Values by their long names: batch heads_q heads_kv seqlen_q seqlen_k head_dim causal chunks scale,
+// Values by their long names: batch heads_q heads_kv seqlen_q seqlen_k head_dim causal window_left ...,
 // dtype as text in `dtype`, and any name that a hook declares.
 typedef struct Problem {
   Arena *arena;
@@ -77,6 +77,14 @@ static inline int64_t visible_keys(bool causal, int64_t row, int64_t seqlen_q, i
   int64_t n = causal ? row + seqlen_k - seqlen_q + 1 : seqlen_k;
   return n < 0 ? 0 : n > seqlen_k ? seqlen_k : n;
 }
+
+// Keys [from, to) that query `row` sees under the Problem's causal mask and window.  With shift =
+// seqlen_k - seqlen_q:  row + shift - window_left <= j <= row + shift + window_right.
+typedef struct KeyRange { int64_t from, to; } KeyRange;
+KeyRange visible_range(const Problem *p, int64_t row);
+bool problem_windowed(const Problem *p);      // a side of the window is bounded
+int64_t problem_head_dim_v(const Problem *p); // head_dim unless given
+bool problem_has_rules(const Problem *p);     // window, softcap, alibi, sinks or head_dim_v
 
 // Tensor: a binding.  Strides in elements; the last dimension is contiguous (stride 1).
 typedef struct Tensor {

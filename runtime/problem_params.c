@@ -47,6 +47,26 @@ static Status fix_param(Arena *a, const ParamDecl *decl, const char *want, Param
   return ST_OK;
 }
 
+// Rules whose parameter says only that there is one; the Problem says which.
+static void fix_rules(Arena *a, const Problem *p, const TemplateInfo *t, Params *params, Diag *d) {
+  const struct {
+    const char *param, *what;
+    bool asked;
+  } rules[] = {{"window", "sliding window", problem_windowed(p)},
+               {"softcap", "soft cap", problem_float(p, "softcap", 0) > 0},
+               {"alibi", "ALiBi slopes", problem_int(p, "alibi", 0) != 0},
+               {"sinks", "attention sinks", problem_int(p, "sinks", 0) != 0},
+               {"head_dim_v", "head_dim_v of its own",
+                problem_head_dim_v(p) != problem_int(p, "head_dim", problem_head_dim_v(p))}};
+  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+    if (!rules[i].asked) continue;
+    const ParamDecl *decl = param_decl(t, rules[i].param);
+    if (!decl)
+      diag_fail(d, ST_INPUT, "%s has no %s, and the problem asks for one", t->name, rules[i].what);
+    else if (strcmp(decl->name, "head_dim_v")) fix_param(a, decl, "1", params, d);
+  }
+}
+
 Status problem_fix_params(Arena *a, const Problem *p, const TemplateInfo *t, Params *params,
                           Diag *d) {
   int errors = d->errors;
@@ -60,19 +80,29 @@ Status problem_fix_params(Arena *a, const Problem *p, const TemplateInfo *t, Par
   if (attention && masks && !param_decl(t, "causal") && !has_arg(t, "causal"))
     diag_fail(d, ST_INPUT, "%s has no causal mask, and with seqlen_q=%lld the problem needs one",
               t->name, (long long)problem_int(p, "seqlen_q", 1));
+  if (attention) fix_rules(a, p, t, params, d);
   return d->errors > errors ? ST_INPUT : ST_OK;
+}
+
+// What a template has without being asked is no news about the Problem: a rule that is off, and
+// values as long as keys.
+static bool says_nothing(const Problem *p, const char *name, int64_t value) {
+  bool rule = !strcmp(name, "alibi") || !strcmp(name, "sinks");
+  return (rule && !value) ||
+         (!strcmp(name, "head_dim_v") && value == problem_int(p, "head_dim", 0));
 }
 
 void problem_fill_from_params(Problem *p, const Params *params) {
   for (int i = 0; i < params->n; i++) {
     const Param *param = &params->v[i];
     const ProblemName *known = problem_name_find(param->name);
-    if (!known || problem_gives(p, known->name)) continue;
+    if (!known || known->kind == PROBLEM_FLOAT || problem_gives(p, known->name)) continue;
     if (known->kind == PROBLEM_DTYPE) {
       p->has_dtype = dtype_parse(param->value, &p->dtype);
       continue;
     }
     int64_t value = strtoll(bool_text(param->value), NULL, 10);
+    if (says_nothing(p, known->name, value)) continue;
     if (value >= known->min) problem_set_int(p, known->name, value); // chunks=0: not pinned
   }
 }

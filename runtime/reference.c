@@ -1,7 +1,10 @@
 // The fp64 oracle.  For query row i of head h:
 //
 //   s_j = scale * (q_i . k_j)        over the visible keys only: what is masked is never touched
+//   s_j = cap tanh(s_j / cap),  then  s_j - slope |i + shift - j|      where the Problem has them
 //   O_i = sum_j exp(s_j - m) v_j / l     m = max s_j,  l = sum_j exp(s_j - m),  LSE_i = m + ln l
+//
+// A sink is one more logit in m and l, without a value.
 //
 // and, on the same inputs, the plain formula in the kernel's dtypes: S in fp32, P rounded to the
 // dtype, l and PV summed in fp32, O rounded once.  Its error is what gate 2 measures against.
@@ -15,16 +18,16 @@
 #include <unistd.h>
 
 typedef struct Shape {
-  int64_t batch, heads_q, heads_kv, group, seqlen_q, seqlen_k, dim, padded;
-  bool causal;
+  int64_t batch, heads_q, heads_kv, group, seqlen_q, seqlen_k, dim, dim_v, padded;
   Dtype dtype;
-  double scale;
+  double scale, softcap;
 } Shape;
 
 enum { TASK_ROWS = 16 }; // queries of one task; its heads are all that share a key head
 
 typedef struct Job {
   Shape n;
+  const Problem *problem;
   const AttnInputs *in;
   const ReferenceOpts *opts;
   Reference *out;
@@ -45,7 +48,7 @@ typedef struct Worker {
 } Worker;
 
 typedef struct Row {
-  int64_t head, query, visible;
+  int64_t head, query, first, visible; // keys [first, visible)
   double m, l;
   float m32, l32;
 } Row;
@@ -55,12 +58,13 @@ static Shape shape_of(const Problem *p, const AttnInputs *in) {
              .heads_q = problem_int(p, "heads_q", 1),
              .seqlen_q = problem_int(p, "seqlen_q", 1),
              .seqlen_k = problem_int(p, "seqlen_k", 0),
-             .causal = problem_int(p, "causal", 0),
+             .softcap = (float)problem_float(p, "softcap", 0), // as a kernel gets it
              .dtype = in->q.t.dtype};
   n.heads_kv = problem_int(p, "heads_kv", n.heads_q);
   n.dim = problem_int(p, "head_dim", in->q.t.shape[3]);
   n.group = n.heads_q / n.heads_kv;
-  n.padded = (n.dim + REF_KEYS - 1) / REF_KEYS * REF_KEYS;
+  n.dim_v = in->v.t.shape[3];
+  n.padded = ((n.dim > n.dim_v ? n.dim : n.dim_v) + REF_KEYS - 1) / REF_KEYS * REF_KEYS;
   n.scale = problem_float(p, "scale", 1 / sqrt((double)n.dim));
   return n;
 }
@@ -107,7 +111,7 @@ static void load_keys(Worker *w, int64_t b, int64_t hkv, int64_t j0) {
 static void load_value(Worker *w, int64_t b, int64_t hkv, int64_t j) {
   const Shape *n = &w->job->n;
   load_row(&w->job->in->v, b, j, hkv, w->v);
-  for (int64_t e = n->dim; e < n->padded; e++) w->v[e] = 0;
+  for (int64_t e = n->dim_v; e < n->padded; e++) w->v[e] = 0;
   for (int64_t e = 0; e < n->padded; e++) w->v32[e] = (float)w->v[e];
 }
 
@@ -117,7 +121,7 @@ static void all_scores(Worker *w, int64_t b, int64_t hkv, const Row *rows, int n
   for (int64_t j = 0; j < n->seqlen_k; j += REF_KEYS) {
     load_keys(w, b, hkv, j);
     for (int r = 0; r < nrows; r++) {
-      if (j >= rows[r].visible) continue;
+      if (j >= rows[r].visible || j + REF_KEYS <= rows[r].first) continue;
       w->job->math->dot_f64(w->q + r * n->padded, w->kt, n->dim, w->s + r * ld + j);
       w->job->math->dot_f32(w->q32 + r * n->padded, w->kt32, n->dim, w->s32 + r * ld + j);
     }
@@ -130,29 +134,54 @@ static const float LOG2_E = 1.44269504f;
 static double weight(double s, double m) { return s == -INFINITY ? 0 : exp(s - m); }
 static float weight32(float s, float m) { return s == -INFINITY ? 0 : expf(s - m); }
 
+// Scale, soft cap and slopes, in both precisions.
+static void apply_rules(const Worker *w, int64_t b, const Row *row, double *s, float *s32) {
+  const Shape *n = &w->job->n;
+  const HostTensor *slopes = &w->job->in->slopes;
+  float cap = (float)n->softcap, slope = 0;
+  if (slopes->host)
+    slope = ((const float *)slopes->host)[b * slopes->t.stride[0] + row->head * slopes->t.stride[1]];
+  for (int64_t j = row->first; j < row->visible; j++) {
+    s[j] *= n->scale;
+    s32[j] *= (float)n->scale;
+    if (cap > 0) {
+      s[j] = n->softcap * tanh(s[j] / n->softcap);
+      s32[j] = cap * tanhf(s32[j] / cap);
+    }
+    if (!slopes->host) continue;
+    int64_t far = llabs((long long)(row->query + n->seqlen_k - n->seqlen_q - j));
+    s[j] -= (double)slope * (double)far;
+    s32[j] -= slope * (float)far;
+  }
+}
+
+// The softmax starts from the sink's logit, or from nothing.
+static void start_row(const Worker *w, Row *row) {
+  const HostTensor *sinks = &w->job->in->sinks;
+  row->m32 = sinks->host ? ((const float *)sinks->host)[row->head * sinks->t.stride[0]] : -INFINITY;
+  row->m = row->m32;
+}
+
 // Scores become weights; sets m and l of both precisions.
 static Status softmax(Worker *w, int64_t b, Row *row, double *s, float *s32) {
   const Shape *n = &w->job->n;
   const ReferenceOpts *opts = w->job->opts;
-  for (int64_t j = 0; j < row->visible; j++) {
-    s[j] *= n->scale;
-    s32[j] *= (float)n->scale;
-  }
+  apply_rules(w, b, row, s, s32);
   if (opts->score) {
     Status st = opts->score(opts->ctx, b, row->head, row->query, s, s32, row->visible);
     if (st != ST_OK) return st;
     // A rule's result is an fp32 number; kernels bring it to base 2 by one more fp32 product.
-    for (int64_t j = 0; j < row->visible; j++) s32[j] = s32[j] * LOG2_E / LOG2_E;
+    for (int64_t j = row->first; j < row->visible; j++) s32[j] = s32[j] * LOG2_E / LOG2_E;
   }
-  row->m = -INFINITY;
-  row->m32 = -INFINITY;
-  for (int64_t j = 0; j < row->visible; j++) { // a NaN is passed over here and comes back in l
+  start_row(w, row);
+  double sink = row->m;
+  for (int64_t j = row->first; j < row->visible; j++) { // a NaN is passed over here and comes back in l
     row->m = s[j] > row->m ? s[j] : row->m;
     row->m32 = s32[j] > row->m32 ? s32[j] : row->m32;
   }
-  row->l = 0;
-  row->l32 = 0;
-  for (int64_t j = 0; j < row->visible; j++) {
+  row->l = weight(sink, row->m);
+  row->l32 = weight32((float)sink, row->m32);
+  for (int64_t j = row->first; j < row->visible; j++) {
     row->l += s[j] = weight(s[j], row->m);
     float p = weight32(s32[j], row->m32);
     row->l32 += p;
@@ -163,12 +192,13 @@ static Status softmax(Worker *w, int64_t b, Row *row, double *s, float *s32) {
 
 static void weigh_values(Worker *w, int64_t b, int64_t hkv, const Row *rows, int nrows) {
   const Shape *n = &w->job->n;
-  int64_t ld = (n->seqlen_k + REF_KEYS - 1) / REF_KEYS * REF_KEYS, most = 0;
+  int64_t ld = (n->seqlen_k + REF_KEYS - 1) / REF_KEYS * REF_KEYS, most = 0, least = n->seqlen_k;
+  for (int r = 0; r < nrows; r++) least = rows[r].first < least ? rows[r].first : least;
   for (int r = 0; r < nrows; r++) most = rows[r].visible > most ? rows[r].visible : most;
-  for (int64_t j = 0; j < most; j++) {
+  for (int64_t j = least; j < most; j++) {
     load_value(w, b, hkv, j);
     for (int r = 0; r < nrows; r++) {
-      if (j >= rows[r].visible) continue;
+      if (j >= rows[r].visible || j < rows[r].first) continue;
       double p = w->s[r * ld + j];
       float p32 = w->s32[r * ld + j];
       if (p != 0) w->job->math->add_f64(w->o + r * n->padded, p, w->v, n->padded);
@@ -187,8 +217,8 @@ static void note_error(Worker *w, double err) {
 static void store_row(Worker *w, int64_t b, const Row *row, const double *o, const float *o32) {
   const Shape *n = &w->job->n;
   bool none = row->m == -INFINITY && !isnan(row->l); // no key seen: O = 0, LSE = -inf
-  double *to = w->job->out->o + ((b * n->seqlen_q + row->query) * n->heads_q + row->head) * n->dim;
-  for (int64_t e = 0; e < n->dim; e++) {
+  double *to = w->job->out->o + ((b * n->seqlen_q + row->query) * n->heads_q + row->head) * n->dim_v;
+  for (int64_t e = 0; e < n->dim_v; e++) {
     to[e] = none ? 0 : o[e] / row->l;
     double plain = none ? 0 : dtype_round(n->dtype, o32[e] / row->l32);
     note_error(w, fabs(plain - to[e]));
@@ -207,9 +237,9 @@ static int choose_rows(const Job *job, int64_t b, int64_t hkv, int64_t q0, Row *
       int64_t head = hkv * n->group + g;
       int64_t number = (b * n->heads_q + head) * n->seqlen_q + i;
       if (job->opts->every > 1 && number % job->opts->every) continue;
-      rows[count++] = (Row){.head = head,
-                            .query = i,
-                            .visible = visible_keys(n->causal, i, n->seqlen_q, n->seqlen_k)};
+      KeyRange keys = visible_range(job->problem, i);
+      rows[count++] =
+          (Row){.head = head, .query = i, .first = keys.from, .visible = keys.to};
     }
   return count;
 }
@@ -315,10 +345,10 @@ static double *nan_array(int64_t n) {
 
 Status reference_rows(const Problem *p, const AttnInputs *in, const ReferenceOpts *opts,
                       Reference *out, Diag *d) {
-  Job job = {.n = shape_of(p, in), .in = in, .opts = opts, .out = out, .math = reference_math()};
+  Job job = {.n = shape_of(p, in), .problem = p, .in = in, .opts = opts, .out = out, .math = reference_math()};
   const Shape *n = &job.n;
   int64_t rows = n->batch * n->seqlen_q * n->heads_q;
-  *out = (Reference){.o = nan_array(rows * n->dim), .lse = nan_array(rows)};
+  *out = (Reference){.o = nan_array(rows * n->dim_v), .lse = nan_array(rows)};
   if (!out->o || !out->lse) {
     reference_free(out);
     return diag_fail(d, ST_INPUT, "reference: not enough host memory for %lld rows",

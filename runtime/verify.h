@@ -9,6 +9,9 @@ typedef struct HostTensor { Tensor t; void *host; uint64_t bytes; } HostTensor;
 
 typedef struct AttnInputs { // [batch, seqlen, heads, head_dim] each, rounded to the dtype
   HostTensor q, k, v;
+  // Natural units, f32: slopes [batch, heads_q] and sinks [heads_q]; host NULL where the Problem has
+  // none.
+  HostTensor slopes, sinks;
 } AttnInputs;
 
 // fp64 oracle: o and lse as doubles, dense [batch, seqlen_q, heads_q, head_dim] and

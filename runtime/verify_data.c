@@ -98,15 +98,33 @@ static Status make_with_tail(HostTensor *h, Dtype t, const int64_t shape[4], con
   return st;
 }
 
+// Slopes 2^-(1 + 8 h / heads_q) as models have them, other ones in other batches; sinks from -2 to 2.
+static Status make_rules(const Problem *p, int64_t b, int64_t hq, AttnInputs *out, Diag *d) {
+  Status st = ST_OK;
+  if (problem_int(p, "alibi", 0))
+    st = host_tensor_make(&out->slopes, DT_F32, 2, (int64_t[]){b, hq}, &layout_q, FILL_NAN, d);
+  if (st == ST_OK && problem_int(p, "sinks", 0))
+    st = host_tensor_make(&out->sinks, DT_F32, 1, (int64_t[]){hq}, &layout_dense, FILL_NAN, d);
+  for (int64_t h = 0; st == ST_OK && h < hq; h++) {
+    if (out->sinks.host) ((float *)out->sinks.host)[h] = (float)(h * 7 % 9 - 4) / 2;
+    for (int64_t i = 0; out->slopes.host && i < b; i++)
+      ((float *)out->slopes.host)[i * out->slopes.t.stride[0] + h] =
+          (float)(exp2(-1 - 8 * (double)h / (double)hq) / (double)(1 + i));
+  }
+  return st;
+}
+
 Status inputs_make(const Problem *p, Dtype t, Fill fill, AttnInputs *out, Diag *d) {
   *out = (AttnInputs){0};
   int64_t b = problem_int(p, "batch", 1), hq = problem_int(p, "heads_q", 1);
   int64_t dim = problem_int(p, "head_dim", 1);
   int64_t q[4] = {b, problem_int(p, "seqlen_q", 1), hq, dim};
   int64_t k[4] = {b, problem_int(p, "seqlen_k", 0), problem_int(p, "heads_kv", hq), dim};
+  int64_t v[4] = {b, k[1], k[2], problem_head_dim_v(p)};
   Status st = host_tensor_make(&out->q, t, 4, q, &layout_q, fill, d);
   if (st == ST_OK) st = make_with_tail(&out->k, t, k, &layout_k, fill, d);
-  if (st == ST_OK) st = make_with_tail(&out->v, t, k, &layout_v, fill, d);
+  if (st == ST_OK) st = make_with_tail(&out->v, t, v, &layout_v, fill, d);
+  if (st == ST_OK) st = make_rules(p, b, hq, out, d);
   if (st != ST_OK) inputs_free(out);
   return st;
 }
@@ -115,6 +133,8 @@ void inputs_free(AttnInputs *in) {
   host_tensor_free(&in->q);
   host_tensor_free(&in->k);
   host_tensor_free(&in->v);
+  host_tensor_free(&in->slopes);
+  host_tensor_free(&in->sinks);
 }
 
 // Heads differ in scale, so that flat and peaked rows both occur: q by 1, 4, 1/4 in turn.

@@ -43,15 +43,16 @@ static double equal_value(void *ctx, int64_t b, int64_t j, int64_t h, int64_t e)
 static void expected_means(const Problem *p, const AttnInputs *in, Reference *ref) {
   int64_t batch = problem_int(p, "batch", 1), hq = problem_int(p, "heads_q", 1);
   int64_t hkv = problem_int(p, "heads_kv", hq), sq = problem_int(p, "seqlen_q", 1);
-  int64_t sk = problem_int(p, "seqlen_k", 0), dim = problem_int(p, "head_dim", 1);
-  bool causal = problem_int(p, "causal", 0);
+  int64_t dim = problem_head_dim_v(p);
   for (int64_t bk = 0; bk < batch * hkv; bk++)
     for (int64_t e = 0; e < dim; e++) {
-      int64_t b = bk / hkv, k = bk % hkv, j = 0;
+      int64_t b = bk / hkv, k = bk % hkv, j = 0, first = 0;
       double sum = 0;
       for (int64_t i = 0; i < sq; i++) {
-        int64_t n = visible_keys(causal, i, sq, sk);
-        for (; j < n; j++) sum += host_get(&in->v, b, j, k, e);
+        KeyRange keys = visible_range(p, i);
+        int64_t n = keys.to - keys.from;
+        for (; j < keys.to; j++) sum += host_get(&in->v, b, j, k, e);
+        for (; first < keys.from; first++) sum -= host_get(&in->v, b, first, k, e);
         for (int64_t h = k * (hq / hkv); h < (k + 1) * (hq / hkv); h++) {
           ref->o[((b * sq + i) * hq + h) * dim + e] = n ? sum / (double)n : 0;
           ref->lse[(b * hq + h) * sq + i] = n ? log((double)n) : -INFINITY;
@@ -111,7 +112,7 @@ static Status reference_room(const Problem *p, Reference *ref, Diag *d) {
   int64_t rows =
       problem_int(p, "batch", 1) * problem_int(p, "seqlen_q", 1) * problem_int(p, "heads_q", 1);
   size_t n = (size_t)(rows > 0 ? rows : 1);
-  *ref = (Reference){.o = calloc(n * (size_t)problem_int(p, "head_dim", 1), sizeof(double)),
+  *ref = (Reference){.o = calloc(n * (size_t)problem_head_dim_v(p), sizeof(double)),
                      .lse = calloc(n, sizeof(double))};
   if (ref->o && ref->lse) return ST_OK;
   reference_free(ref);
@@ -151,10 +152,15 @@ Status gate_equal_weights(GateRun *g, Diag *d) {
     gate_skip(g, "closed-form", "a hook changes the scores; the reference gate applies its rule");
     return ST_OK;
   }
+  if (problem_int(g->problem, "alibi", 0) || problem_int(g->problem, "sinks", 0)) {
+    gate_skip(g, "closed-form", "slopes and sinks make weights unequal; the reference gate has them");
+    return ST_OK;
+  }
   Status st = equal_weights(g, g->problem, false, d);
   int64_t sk = problem_int(g->problem, "seqlen_k", 0), exact = 1;
   while (exact * 2 <= sk && exact < 16384) exact *= 2; // 2^-14 is still a normal f16
-  if (st != ST_OK || g->opts->quick || problem_int(g->problem, "causal", 0) || sk == 0) return st;
+  if (st != ST_OK || g->opts->quick || problem_int(g->problem, "causal", 0) || sk == 0 ||
+      problem_windowed(g->problem)) return st;
   bool same = power_of_two(sk) && exact == sk;
   return equal_weights(g, same ? g->problem : problem_with(g->arena, g->problem, "seqlen_k", exact),
                        true, d);
@@ -164,6 +170,10 @@ Status gate_equal_weights(GateRun *g, Diag *d) {
 Status gate_one_key(GateRun *g, Diag *d) {
   if (g->rule) {
     gate_skip(g, "one-key", "a hook may mask the only key");
+    return ST_OK;
+  }
+  if (problem_int(g->problem, "sinks", 0)) {
+    gate_skip(g, "one-key", "the only key shares its weight with the sink");
     return ST_OK;
   }
   const Problem *p = problem_with(g->arena, g->problem, "seqlen_k", 1);

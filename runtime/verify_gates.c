@@ -202,10 +202,26 @@ static void spoil_last_key(AttnInputs *in) {
   const int64_t *n = in->k.t.shape;
   for (int64_t b = 0; b < n[0]; b++)
     for (int64_t h = 0; h < n[2]; h++)
-      for (int64_t e = 0; e < n[3]; e++) {
-        host_set(&in->k, b, n[1] - 1, h, e, NAN);
-        host_set(&in->v, b, n[1] - 1, h, e, 16384);
+      for (int64_t e = 0; e < n[3] || e < in->v.t.shape[3]; e++) {
+        if (e < n[3]) host_set(&in->k, b, n[1] - 1, h, e, NAN);
+        if (e < in->v.t.shape[3]) host_set(&in->v, b, n[1] - 1, h, e, 16384);
       }
+}
+
+// Keys that the window of no query reaches: K is NaN; V is too where no tile of 256 keys can hold a
+// visible one as well, and large where one may.
+static void spoil_unreached(const Problem *p, AttnInputs *in) {
+  int64_t first = visible_range(p, 0).from, last = visible_range(p, in->q.t.shape[1] - 1).to;
+  const int64_t *n = in->k.t.shape;
+  for (int64_t b = 0; b < n[0]; b++)
+    for (int64_t j = 0; j < n[1]; j++) {
+      if (j >= first && j < last) continue;
+      double v = j + 256 <= first || j >= last + 256 ? NAN : 16384;
+      for (int64_t h = 0; h < n[2]; h++) {
+        for (int64_t e = 0; e < n[3]; e++) host_set(&in->k, b, j, h, e, NAN);
+        for (int64_t e = 0; e < in->v.t.shape[3]; e++) host_set(&in->v, b, j, h, e, v);
+      }
+    }
 }
 
 // Infinite where the first run had NaN, and under a causal mask a NaN that only the last row sees:
@@ -219,6 +235,7 @@ static Status gate_unseen(GateRun *g, const AttnInputs *in, const Outputs *first
   Status st = inputs_make(p, g->runner->in_dtype, FILL_INF, &other, d);
   if (st == ST_OK) {
     refill_gaps(in, &other);
+    if (problem_windowed(p) && sq > 0) spoil_unreached(p, &other);
     if (spoil) spoil_last_key(&other);
     st = g->runner->run(g->runner->ctx, p, &other, g->opts->grid, &out, d);
   }
@@ -250,7 +267,8 @@ static Status oracle_rows(GateRun *g, const AttnInputs *in, int64_t *every, Refe
   opts.score = g->rule ? hook_rule_score : NULL;
   opts.ctx = g->rule;
   st = reference_rows(g->problem, in, &opts, out, d);
-  if (st != ST_OK || *every == 1 || !g->all_rows) return st;
+  // The device's oracle knows no rules: rows are sampled then.
+  if (st != ST_OK || *every == 1 || !g->all_rows || problem_has_rules(g->problem)) return st;
   Reference all;
   st = g->all_rows(g->all_rows_ctx, g->problem, in, out, *every, &all, d);
   if (st != ST_OK) return reference_free(out), st;

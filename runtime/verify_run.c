@@ -17,7 +17,7 @@ typedef struct Buffer {
   char *after; // as read back
 } Buffer;
 
-enum { B_Q, B_K, B_V, B_O, B_LSE, B_WORK, NBUFFERS };
+enum { B_Q, B_K, B_V, B_SLOPES, B_SINKS, B_O, B_LSE, B_WORK, NBUFFERS };
 
 static uint64_t guarded(uint64_t span) { return (span + 2 * GUARD_BYTES + 255) / 256 * 256; }
 static DevPtr buffer_data(const Buffer *b) { return b->base + GUARD_BYTES; }
@@ -89,8 +89,8 @@ static Status make_outputs(const Operator *op, Outputs *out, Diag *d) {
 
 static Status make_buffers(const DeviceRun *run, const AttnInputs *in, const Outputs *out,
                            Buffer b[NBUFFERS], Diag *d) {
-  const HostTensor *t[] = {&in->q, &in->k, &in->v, &out->o, &out->lse};
-  const char *const names[] = {"q", "k", "v", "o", "lse"};
+  const HostTensor *t[] = {&in->q, &in->k, &in->v, &in->slopes, &in->sinks, &out->o, &out->lse};
+  const char *const names[] = {"q", "k", "v", "alibi_slopes", "sinks", "o", "lse"};
   Status st = ST_OK;
   for (int i = 0; i < B_WORK && st == ST_OK; i++)
     st = buffer_make(&b[i], run->dev, names[i], t[i]->bytes, t[i]->host, d);
@@ -105,10 +105,11 @@ static Status make_buffers(const DeviceRun *run, const AttnInputs *in, const Out
 
 static Status bind_all(const DeviceRun *run, const AttnInputs *in, const Outputs *out,
                        const Buffer b[NBUFFERS], Diag *d) {
-  const HostTensor *t[] = {&in->q, &in->k, &in->v, &out->o, &out->lse};
+  const HostTensor *t[] = {&in->q, &in->k, &in->v, &in->slopes, &in->sinks, &out->o, &out->lse};
   Status st = ST_OK;
   for (int i = 0; i < B_WORK && st == ST_OK; i++) {
     if (i == B_LSE && !has_lse(run->op)) continue;
+    if ((i == B_SLOPES || i == B_SINKS) && !t[i]->host) continue; // rules the problem lacks
     Tensor bound = t[i]->t;
     bound.data = buffer_data(&b[i]);
     st = operator_bind(run->op, b[i].name, &bound, d);
@@ -121,7 +122,7 @@ static Status read_back(const DeviceRun *run, Buffer b[NBUFFERS], Outputs *out, 
   for (int i = 0; i < NBUFFERS; i++) {
     Status st = device_read(run->dev, b[i].after, b[i].base, guarded(b[i].span), d);
     if (st != ST_OK) return st;
-    check_guards(&b[i], i <= B_V, out);
+    check_guards(&b[i], i <= B_SINKS, out);
   }
   memcpy(out->o.host, b[B_O].after + GUARD_BYTES, out->o.bytes);
   if (out->lse.host) memcpy(out->lse.host, b[B_LSE].after + GUARD_BYTES, out->lse.bytes);
@@ -145,8 +146,8 @@ static Status run_on_device(void *ctx, const Problem *p, const AttnInputs *in, u
   if (st == ST_OK) st = check_memory(run->dev, device_run_bytes(run->op), d);
   if (st == ST_OK) st = make_outputs(run->op, out, d);
   if (st == ST_OK) st = make_buffers(run, in, out, b, d);
-  if (st == ST_OK) st = bind_all(run, in, out, b, d);
   if (st == ST_OK) st = extras_bind(run->op, run->dev, run->seed, &extras, d);
+  if (st == ST_OK) st = bind_all(run, in, out, b, d);
   if (st == ST_OK) st = operator_launch(run->op, run->dev, d);
   if (st == ST_OK) st = device_sync(run->dev, d);
   if (st == ST_OK) st = read_back(run, b, out, d);

@@ -276,6 +276,117 @@ static void score_rules_apply(void **state) {
   }
 }
 
+// ---- window, cap, slopes, sinks: values by hand ------------------------------------------------
+static void start_flat(Fixture *f, const char *problem) { // every score is 0 before the rules
+  start(f, problem, DT_F32);
+  host_fill_with(&f->in.q, zero_value, NULL);
+  host_fill_with(&f->in.k, zero_value, NULL);
+  host_fill_with(&f->in.v, index_value, NULL);
+}
+
+static void expect_keys(Fixture *f, int64_t i, int64_t from, int64_t to) {
+  KeyRange r = visible_range(f->p, i);
+  assert_int_equal(r.from, from);
+  assert_int_equal(r.to, to);
+  bool none = from == to;
+  double mean = none ? 0 : (double)(from + to - 1) / 2, keys = (double)(to - from);
+  assert_true(fabs(o_at(f, 0, i, 0, 0) - mean) < 1e-12);
+  assert_true(none ? lse_at(f, 0, 0, i) == -INFINITY : fabs(lse_at(f, 0, 0, i) - log(keys)) < 1e-14);
+}
+
+static void windows_are_aligned_bottom_right(void **state) {
+  Fixture *f = *state;
+  start_flat(f, "hq=1,sq=3,sk=8,d=4,wl=2,wr=1"); // shift 5: query i is at key i + 5
+  solve(f, 1);
+  expect_keys(f, 0, 3, 7);
+  expect_keys(f, 1, 4, 8);
+  expect_keys(f, 2, 5, 8);
+  start_flat(f, "hq=1,sq=3,sk=8,d=4,wl=2,wr=1,causal=1"); // causal: the right side is 0
+  solve(f, 1);
+  expect_keys(f, 0, 3, 6);
+  expect_keys(f, 2, 5, 8);
+  start_flat(f, "hq=1,sq=5,sk=2,d=4,wl=0,wr=0"); // shift -3
+  solve(f, 1);
+  for (int64_t i = 0; i < 3; i++) expect_keys(f, i, 0, 0);
+  expect_keys(f, 3, 0, 1);
+  expect_keys(f, 4, 1, 2);
+  start_flat(f, "hq=1,sq=1,sk=40,d=4,wr=0"); // the left side is open
+  solve(f, 1);
+  expect_keys(f, 0, 0, 40);
+  start_flat(f, "hq=1,sq=30,sk=40,d=4,wl=20"); // whole blocks of keys before the window
+  solve(f, 1);
+  expect_keys(f, 29, 19, 40);
+}
+
+static void keys_before_a_window_do_not_leak(void **state) {
+  Fixture *f = *state;
+  start_flat(f, "hq=1,sq=2,sk=40,d=4,wl=3");
+  for (int64_t j = 0; j < 35; j++)
+    for (int64_t e = 0; e < 4; e++) {
+      host_set(&f->in.k, 0, j, 0, e, NAN);
+      host_set(&f->in.v, 0, j, 0, e, NAN);
+    }
+  solve(f, 1);
+  expect_keys(f, 0, 35, 40);
+  expect_keys(f, 1, 36, 40);
+}
+
+static double ones(void *ctx, int64_t b, int64_t j, int64_t h, int64_t e) {
+  (void)ctx, (void)b, (void)j, (void)h, (void)e;
+  return 1;
+}
+
+static void caps_bend_the_scaled_score(void **state) {
+  Fixture *f = *state;
+  start_flat(f, "hq=1,sq=1,sk=1,d=4,scale=0.5,softcap=3"); // s = 2: 3 tanh(2/3), not tanh(2) 3
+  host_fill_with(&f->in.q, ones, NULL);
+  host_fill_with(&f->in.k, ones, NULL);
+  solve(f, 1);
+  assert_true(fabs(lse_at(f, 0, 0, 0) - 1.7483488360437307) < 1e-14);
+}
+
+static void slopes_lower_far_keys_on_both_sides(void **state) {
+  Fixture *f = *state;
+  start_flat(f, "b=2,hq=2,sq=2,sk=4,d=4,alibi=1"); // query 0 is at key 2: distances 2 1 0 1
+  assert_true(((float *)f->in.slopes.host)[1] == 0.03125f); // 2^-(1 + 8 / 2)
+  solve(f, 1);
+  for (int64_t b = 0; b < 2; b++)
+    for (int64_t h = 0; h < 2; h++) {
+      double m = (h ? 0.03125 : 0.5) / (double)(1 + b);
+      assert_true(fabs(lse_at(f, b, h, 0) - log(exp(-2 * m) + exp(-m) + 1 + exp(-m))) < 1e-14);
+    }
+}
+
+static void a_sink_takes_weight_and_has_no_value(void **state) {
+  Fixture *f = *state;
+  start_flat(f, "hq=3,hkv=1,sq=3,sk=2,d=4,causal=1,sinks=1"); // query 0 sees no key
+  float *sink = f->in.sinks.host;
+  sink[0] = 0, sink[1] = -2, sink[2] = 50;
+  solve(f, 1);
+  for (int64_t h = 0; h < 3; h++) {
+    double w = exp(sink[h]);
+    assert_true(o_at(f, 0, 0, h, 0) == 0);
+    assert_true(fabs(lse_at(f, 0, h, 0) - sink[h]) < 1e-14); // the sink alone
+    assert_true(fabs(o_at(f, 0, 2, h, 0) - 1 / (2 + w)) < 1e-14); // values 0 and 1
+    assert_true(fabs(lse_at(f, 0, h, 2) - log(2 + w)) < 1e-13);
+  }
+}
+
+static void values_have_their_own_length(void **state) {
+  Fixture *f = *state;
+  const char *const dims[] = {"hq=1,sq=1,sk=3,d=4,dv=20", "hq=1,sq=1,sk=3,d=20,dv=4"};
+  for (int n = 0; n < 2; n++) {
+    start_flat(f, dims[n]);
+    int64_t dv = get(f, "dv");
+    for (int64_t j = 0; j < 3; j++)
+      for (int64_t e = 0; e < dv; e++) host_set(&f->in.v, 0, j, 0, e, (double)(3 * e + j));
+    solve(f, 1);
+    for (int64_t e = 0; e < dv; e++)
+      assert_true(fabs(f->ref.o[e] - (double)(3 * e + 1)) < 1e-12);
+  }
+  assert_true(problem_flops(f->p) == 2 * 3 * (20 + 4));
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
@@ -290,6 +401,12 @@ int main(void) {
       T(threads_do_not_change_the_bits),
       T(a_sample_of_rows_is_the_same_rows),
       T(score_rules_apply),
+      T(windows_are_aligned_bottom_right),
+      T(keys_before_a_window_do_not_leak),
+      T(caps_bend_the_scaled_score),
+      T(slopes_lower_far_keys_on_both_sides),
+      T(a_sink_takes_weight_and_has_no_value),
+      T(values_have_their_own_length),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
