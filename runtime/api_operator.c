@@ -115,7 +115,7 @@ const psm_variant *psm_operator_variant(const psm_operator *op, int step) {
 // ---- changing the problem ----------------------------------------------------------------------
 static Status replan(psm_operator *w, Diag *d) {
   Operator *op = w->op;
-  int64_t chunks = w->chunks ? w->chunks : plan_chunks(op->problem);
+  int64_t chunks = w->chunks ? w->chunks : plan_chunks(op);
   PlanOpts opts = {.grid = w->grid};
   Status st = operator_complete(op, chunks, d);
   if (!st) st = operator_lay_out(op, d);

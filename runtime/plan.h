@@ -41,7 +41,7 @@ typedef struct PlanOpts {
 } PlanOpts;
 
 // Builds the template's variant and those of its `next` steps.  The default chunk count depends on
-// the Problem alone, never on the device.  `chunks` is clamped to [1, max(1, seqlen_k)].
+// the Problem and the Params alone, never on the device.  `chunks` is clamped to [1, max(1, seqlen_k)].
 Status operator_make(Session *s, const char *template_name, const Params *given, const Problem *p,
                      const PlanOpts *opts, Operator **out, Diag *d);
 // From variants made otherwise (tests, the C API); the Operator owns them from here on.
@@ -67,7 +67,7 @@ Status operator_bind_workspace(Operator *op, DevPtr p, uint64_t bytes, Diag *d);
 // Every Arg bound?  Neither allocates nor synchronises.
 Status operator_launch(const Operator *op, Device *dev, Diag *d);
 
-int64_t plan_chunks(const Problem *p);
+int64_t plan_chunks(const Operator *op);
 // Alignment in bytes that a variant's vector width asks of tensor `arg`.
 uint32_t variant_alignment(const Variant *v, const ArgDecl *arg);
 

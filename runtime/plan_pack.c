@@ -23,20 +23,54 @@ static const WorkSlot *slot_find(const Operator *op, const char *name) {
 }
 
 // ---- plan values -------------------------------------------------------------------------------
-// Enough chunks that batch x heads_kv x chunks blocks fill a large GPU a few times over, none of
-// less than 256 keys.  Of the Problem alone: the same problem gives the same bits everywhere.
-int64_t plan_chunks(const Problem *p) {
-  enum { WANTED_BLOCKS = 512, LEAST_KEYS = 256, MOST = 256 };
-  int64_t rows = problem_int(p, "batch", 1) * problem_int(p, "heads_kv", 1);
-  int64_t by_blocks = rows > 0 ? (WANTED_BLOCKS + rows - 1) / rows : 1;
-  int64_t by_keys = (problem_int(p, "seqlen_k", 0) + LEAST_KEYS - 1) / LEAST_KEYS;
-  int64_t n = by_blocks < by_keys ? by_blocks : by_keys;
-  return n < 1 ? 1 : n > MOST ? MOST : n;
+// Work items of the first step for each chunk; 1 where that is not to be had yet.
+static int64_t items_of_a_chunk(const Operator *op) {
+  const LaunchRule *rule = &op->step[0].variant->launch;
+  int64_t items = 1, n;
+  for (int i = 0; i < rule->nwork; i++) {
+    if (rule->work[i].name && !strcmp(rule->work[i].name, "chunks")) continue;
+    Diag *ignored = diag_new();
+    if (dim_eval(&rule->work[i], op->problem, &n, ignored) == ST_OK && n > 0 && n < INT32_MAX / items)
+      items *= n;
+    diag_free(ignored);
+  }
+  return items;
 }
 
-static void choose_chunks(Problem *p, int64_t given) {
+// The fewest chunks, up to four rounds, that keep within 5 % as many of the `places` busy as any
+// other count: equal pieces that leave a part of the last round idle are the usual loss.
+static int64_t whole_rounds(int64_t items, int64_t places, int64_t most) {
+  int64_t best = 1;
+  double best_share = 0;
+  for (int64_t c = 1; c <= most && c * items <= 4 * places; c++) {
+    int64_t rounds = (c * items + places - 1) / places;
+    double share = (double)(c * items) / (double)(rounds * places);
+    if (share > best_share * 1.05) best = c, best_share = share;
+  }
+  return best;
+}
+
+// Of the Problem and the Params alone: the same problem gives the same bits everywhere.  A variant
+// that keeps its loads in shared memory fills an SM with one or two blocks, and an H200's 132 are
+// filled in whole rounds; others want enough blocks for a few to every SM.  No chunk of less than 256
+// keys.
+int64_t plan_chunks(const Operator *op) {
+  enum { WANTED_BLOCKS = 512, LEAST_KEYS = 256, MOST = 256, SMS = 132, SM_SMEM = 228 * 1024 };
+  int64_t smem = op->step[0].variant->launch.smem_bytes, items = items_of_a_chunk(op);
+  int64_t most = (problem_int(op->problem, "seqlen_k", 0) + LEAST_KEYS - 1) / LEAST_KEYS;
+  if (most > MOST) most = MOST;
+  int64_t rows = problem_int(op->problem, "batch", 1) * problem_int(op->problem, "heads_kv", 1);
+  int64_t n = rows > 0 ? (WANTED_BLOCKS + rows - 1) / rows : 1;
+  int64_t fit = SM_SMEM / (smem + 1024);
+  if (smem > 0) n = whole_rounds(items, SMS * (fit < 4 ? fit : 4), most);
+  if (n > most) n = most;
+  return n < 1 ? 1 : n;
+}
+
+static void choose_chunks(Operator *op, int64_t given) {
+  Problem *p = op->problem;
   int64_t most = problem_int(p, "seqlen_k", 0);
-  int64_t n = given > 0 ? given : problem_int(p, "chunks", plan_chunks(p));
+  int64_t n = given > 0 ? given : problem_int(p, "chunks", plan_chunks(op));
   if (most < 1) most = 1;
   problem_set_int(p, "chunks", n < 1 ? 1 : n > most ? most : n);
 }
@@ -71,7 +105,7 @@ Status operator_complete(Operator *op, int64_t chunks, Diag *d) {
   const char *const sides[] = {"window_left", "window_right"};
   for (int i = 0; i < 2; i++) // a side that is not given is open
     if (operator_arg(op, sides[i]) && !problem_gives(p, sides[i])) problem_set_int(p, sides[i], -1);
-  if (operator_arg(op, "chunks")) choose_chunks(p, chunks);
+  if (operator_arg(op, "chunks")) choose_chunks(op, chunks);
   return problem_check(p, d);
 }
 

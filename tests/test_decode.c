@@ -143,6 +143,29 @@ static void sanitized(void **state) {
   device_sim_opts(f->sim, &(SimOpts){.threads = 0});
 }
 
+static void chunks_are(Fixture *f, const char *params, const char *problem, int want) {
+  Problem *p;
+  Params given = {0};
+  Operator *op;
+  if (problem_parse(f->a, problem, &p, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
+  if (*params) assert_int_equal(params_parse(f->a, &given, params, f->d), ST_OK);
+  if (operator_make(f->s, "decode_mma", &given, p, NULL, &op, f->d)) fail_msg("%s", diag_text(f->d));
+  if (problem_int(op->problem, "chunks", 0) != want)
+    fail_msg("%s: %d chunks, not %d", problem, (int)problem_int(op->problem, "chunks", 0), want);
+  operator_free(op);
+}
+
+// Blocks with much shared memory: whole rounds of 132, or of 264 when two fit an SM.
+static void chunks_fill_whole_rounds(void **state) {
+  chunks_are(*state, "", "hq=8,sq=1,sk=16384,d=128,dtype=bf16", 16);
+  chunks_are(*state, "warps=4", "hq=8,sq=1,sk=16384,d=128,dtype=bf16", 32);
+  chunks_are(*state, "", "b=64,hq=32,hkv=8,sq=1,sk=4096,d=128,dtype=bf16", 1);
+  chunks_are(*state, "", "b=8,hq=32,hkv=8,sq=1,sk=8192,d=128,dtype=bf16", 2);
+  chunks_are(*state, "", "hq=100,sq=1,sk=8192,d=128,dtype=bf16", 5);     // 500 of 528, not 100 of 132
+  chunks_are(*state, "", "hq=8,hkv=1,sq=4,sk=8192,d=128,dtype=bf16", 32); // two tiles of rows, 256 keys
+  chunks_are(*state, "", "hq=8,sq=1,sk=300,d=128,dtype=bf16", 2);
+}
+
 // decode_fma: lanes of 8, 16 and 32 to a row, tiles of rows that a group does not fill or overfills.
 static void in_fp32(void **state) {
   static const char *const params[] = {"tile_q=1", "tile_q=2 warps=1 stages=2", "unroll=1 stages=3",
@@ -170,6 +193,7 @@ int main(void) {
       cmocka_unit_test(lengths_near_the_edges), cmocka_unit_test(groups_and_chunks),
       cmocka_unit_test(any_scale),              cmocka_unit_test(what_is_refused),
       cmocka_unit_test(sanitized),              cmocka_unit_test(in_fp32),
+      cmocka_unit_test(chunks_fill_whole_rounds),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
