@@ -220,9 +220,11 @@ static void a_score_hook(void **state) {
   const struct {
     const char *name, *spec;
   } runs[] = {{"prefill_thread", "b=2,hq=4,hkv=2,sq=9,sk=40,d=32,causal=1,slope=0.1"},
+              {"prefill_mma", "b=2,hq=4,hkv=2,sq=45,sk=90,d=64,causal=1,dtype=bf16,slope=0.1"},
+              {"prefill_mma", "b=2,hq=4,hkv=2,sq=45,sk=40,d=32,dtype=f32,slope=0.1"},
               {"decode_splitk", "b=2,hq=4,hkv=2,sq=2,sk=70,d=32,chunks=3,slope=0.1"},
               {"oracle_f64", "b=1,hq=4,hkv=2,sq=2,sk=20,d=32,slope=0.1"}};
-  for (int i = 0; i < 3; i++) {
+  for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
     Problem *p;
     Verdict v;
     diag_reset(f->d);
