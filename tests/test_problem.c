@@ -81,6 +81,8 @@ static void bad_input_is_refused_with_one_message(void **state) {
   Fixture *f = *state;
   refuse(f, "seqlenk=5", "unknown name \"seqlenk\" (did you mean \"seqlen_k\"");
   refuse(f, "sk=-1", "seqlen_k is at least 0");
+  refuse(f, "wl=-2", "window_left is at least -1");
+  refuse(f, "softcap=-1", "softcap is at least 0");
   refuse(f, "hq=0", "heads_q is at least 1");
   refuse(f, "sk=1e4", "takes a whole number");
   refuse(f, "sk=", "takes a whole number");
@@ -146,6 +148,21 @@ static void a_mask_the_template_lacks_is_refused(void **state) {
   // One query at the end of its keys sees them all: nothing is masked.
   assert_int_equal(problem_fix_params(f->a, accept(f, "sq=1,sk=9,causal=1"), &t, &params, f->d),
                    ST_OK);
+}
+
+static void rules_the_template_lacks_are_refused(void **state) {
+  Fixture *f = *state;
+  TemplateInfo t = {.name = "prefill_x", .kind = KIND_PREFILL, .params = decls, .nparams = 2};
+  const char *const asks[] = {"wl=3", "wr=0", "softcap=2", "alibi=1", "sinks=1", "d=64,dv=32"};
+  for (int i = 0; i < 6; i++) {
+    Params params = {0};
+    diag_reset(f->d);
+    assert_int_equal(problem_fix_params(f->a, accept(f, asks[i]), &t, &params, f->d), ST_INPUT);
+    assert_non_null(strstr(diag_text(f->d), "prefill_x has no"));
+  }
+  Params params = {0}; // rules that rule nothing
+  Problem *p = accept(f, "wl=-1,wr=-1,softcap=0,alibi=0,sinks=0,d=64,dv=64");
+  assert_int_equal(problem_fix_params(f->a, p, &t, &params, f->d), ST_OK);
 }
 
 static void params_fill_the_problem(void **state) {
@@ -266,6 +283,7 @@ int main(void) {
       T(short_and_long_names),
       T(canonical_text_parses_back),
       T(problem_fixes_params),
+      T(rules_the_template_lacks_are_refused),
       T(params_fill_the_problem),
       T(a_mask_the_template_lacks_is_refused),
       T(empty_sizes_are_legal),

@@ -35,6 +35,13 @@
   X(LSE_BASE_2, "LSE to base 2")                                                                   \
   X(LSE_OFF, "LSE without its maximum")                                                            \
   X(GRID, "one bit depends on the grid")                                                           \
+  X(WINDOW_WIDE, "a window one key too wide on the left")                                          \
+  X(WINDOW_NARROW, "a window one key too narrow on the left")                                      \
+  X(WINDOW_RIGHT, "a window one key too wide on the right")                                        \
+  X(NO_CAP, "scores not capped")                                                                   \
+  X(NO_SLOPES, "slopes left out")                                                                  \
+  X(SLOPE_SIGN, "far keys raised, not lowered")                                                    \
+  X(NO_SINKS, "sinks left out")                                                                    \
   X(GAP, "a gap between rows overwritten")                                                         \
   X(ROUNDS_TWICE, "a right answer rounded to 6 bits on the way")
 
@@ -77,6 +84,24 @@ static Status rule(void *ctx, int64_t b, int64_t h, int64_t i, double *s, float 
   return ST_OK;
 }
 
+static void negate(HostTensor *x) {
+  float *f = x->host;
+  for (uint64_t i = 0; i < x->bytes / sizeof *f; i++) f[i] = -f[i];
+}
+
+static void break_rules(Mutant m, Problem *q, AttnInputs *x) {
+  int64_t left = problem_int(q, "window_left", -1), right = problem_int(q, "window_right", -1);
+  switch (m) {
+  case M_WINDOW_WIDE: problem_set_int(q, "window_left", left + 1); break;
+  case M_WINDOW_NARROW: problem_set_int(q, "window_left", left - 1); break;
+  case M_WINDOW_RIGHT: problem_set_int(q, "window_right", right + 1); break;
+  case M_NO_CAP: problem_set_float(q, "softcap", 0); break;
+  case M_NO_SLOPES: x->slopes.host = NULL; break;
+  case M_NO_SINKS: x->sinks.host = NULL; break;
+  default: break;
+  }
+}
+
 static Status solve(const Faulty *f, const Problem *p, const AttnInputs *in, Reference *ref,
                     Diag *d) {
   Problem *q = problem_copy(d->arena, p);
@@ -88,8 +113,12 @@ static Status solve(const Faulty *f, const Problem *p, const AttnInputs *in, Ref
     x.k.t.shape[1]++;
     x.v.t.shape[1]++;
   }
+  break_rules(f->mutant, q, &x);
   ReferenceOpts opts = {.threads = 1, .score = rule, .ctx = (void *)f};
-  return reference_rows(q, &x, &opts, ref, d);
+  if (f->mutant == M_SLOPE_SIGN) negate(&x.slopes);
+  Status st = reference_rows(q, &x, &opts, ref, d);
+  if (f->mutant == M_SLOPE_SIGN) negate(&x.slopes);
+  return st;
 }
 
 static double mutate(const Faulty *f, uint32_t grid, int64_t b, int64_t i, int64_t h, int64_t e,
@@ -145,7 +174,7 @@ static Status faulty_run(void *ctx, const Problem *p, const AttnInputs *in, uint
   f->seqlen_q = problem_int(p, "seqlen_q", 1);
   f->seqlen_k = problem_int(p, "seqlen_k", 0);
   const int64_t *n = in->q.t.shape;
-  int64_t o[4] = {n[0], n[1], n[2], n[3]}, lse[3] = {n[0], n[2], n[1]};
+  int64_t o[4] = {n[0], n[1], n[2], in->v.t.shape[3]}, lse[3] = {n[0], n[2], n[1]};
   assert_int_equal(solve(f, p, in, &ref, d), ST_OK);
   assert_int_equal(outputs_make(o, in->q.t.dtype, lse, DT_F32, out, d), ST_OK);
   write_o(f, &ref, grid, &out->o);
@@ -216,6 +245,14 @@ static bool applies(Mutant m, const char *problem) {
   bool causal = strstr(problem, "causal=1") != NULL;
   if (m == M_TOP_LEFT) return causal;
   if (m == M_READS_PAST) return !causal;
+  const struct {
+    Mutant m;
+    const char *needs;
+  } rules[] = {{M_WINDOW_WIDE, "wl="}, {M_WINDOW_NARROW, "wl="}, {M_WINDOW_RIGHT, "wr="},
+               {M_NO_CAP, "softcap="}, {M_NO_SLOPES, "alibi="},  {M_SLOPE_SIGN, "alibi="},
+               {M_NO_SINKS, "sinks="}};
+  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+    if (m == rules[i].m) return strstr(problem, rules[i].needs) != NULL;
   return true;
 }
 
@@ -240,6 +277,30 @@ static void every_mutant_is_rejected(void **state) {
       Verdict v = judge(f, m, classes[c].problem, classes[c].dtype);
       if (v.passed) fail_msg("%s passes with %s", classes[c].problem, mutant_text[m]);
     }
+}
+
+// Faults in one rule, at problems that have it: alone and with all others.
+static void broken_rules_are_rejected(void **state) {
+  Fixture *f = *state;
+  const char *const problems[] = {
+      "b=2,hq=4,hkv=2,sq=33,sk=70,d=32,wl=20,wr=5",
+      "b=2,hq=4,hkv=2,sq=33,sk=70,d=64,dv=32,causal=1,wl=9",
+      "b=2,hq=4,hkv=2,sq=9,sk=70,d=32,softcap=2",
+      "b=2,hq=4,hkv=2,sq=9,sk=70,d=32,alibi=1",
+      "b=2,hq=4,hkv=2,sq=9,sk=70,d=32,sinks=1",
+      "b=2,hq=8,hkv=2,sq=4,sk=300,d=32,causal=1,wl=40,softcap=5,alibi=1,sinks=1",
+  };
+  const Dtype dtypes[] = {DT_F32, DT_F16, DT_BF16};
+  for (int c = 0; c < 18; c++) {
+    const char *problem = problems[c / 3];
+    Verdict v = judge(f, M_NONE, problem, dtypes[c % 3]);
+    if (!v.passed) fail_msg("%s:\n%s", problem, verdict_text(f->a, &v));
+    for (Mutant m = M_WINDOW_WIDE; m <= M_NO_SINKS; m++) {
+      if (!applies(m, problem)) continue;
+      v = judge(f, m, problem, dtypes[c % 3]);
+      if (v.passed) fail_msg("%s passes with %s", problem, mutant_text[m]);
+    }
+  }
 }
 
 static const GateResult *gate(const Verdict *v, const char *name) {
@@ -333,6 +394,7 @@ static void committed_rows_are_the_oracles(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       T(right_answers_pass),        T(every_mutant_is_rejected), T(each_gate_does_its_part),
+      T(right_answers_pass),        T(broken_rules_are_rejected), T(each_gate_does_its_part),
       T(a_failure_names_its_place), T(empty_problems_pass),      T(committed_rows_are_the_oracles),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
