@@ -1,6 +1,6 @@
-// decode_mma and decode_fma verified on the interpreter: every head_dim, tiles and stages, lengths near the edges of
-// tiles and chunks, and sanitized in several schedules.  What it makes of windows, pages and the like
-// is in test_decode_rules.c.
+// decode_mma and decode_fma verified on the interpreter: every head_dim, tiles and stages, lengths
+// near the edges of tiles and chunks, and sanitized in several schedules.  More on pages, lengths and
+// rules is in test_decode_rules.c.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -143,13 +143,29 @@ static void sanitized(void **state) {
   device_sim_opts(f->sim, &(SimOpts){.threads = 0});
 }
 
+// Through the gates of the verifier, whose oracle and unseen keys are not this file's.
+static void rules_through_the_gates(void **state) {
+  static const char *const rules[] = {"window_left=20", "window_left=20,window_right=3",
+                                      "softcap=5"};
+  static const char *const params[] = {"alibi=1", "sinks=1"};
+  Fixture *f = *state;
+  for (int i = 0; i < 5; i++) {
+    const char *given = i < 3 ? "" : params[i - 3];
+    const char *rest = i < 3 ? rules[i] : "";
+    const char *shape = "b=2,hq=4,hkv=2,sq=2,sk=150,d=64,chunks=3";
+    pass(f, given, arena_printf(f->a, "%s,causal=1,dtype=f16,%s", shape, rest));
+    pass_fma(f, given, arena_printf(f->a, "%s,%s", shape, rest));
+  }
+}
+
 static void chunks_are(Fixture *f, const char *params, const char *problem, int want) {
   Problem *p;
   Params given = {0};
   Operator *op;
   if (problem_parse(f->a, problem, &p, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
   if (*params) assert_int_equal(params_parse(f->a, &given, params, f->d), ST_OK);
-  if (operator_make(f->s, "decode_mma", &given, p, NULL, &op, f->d)) fail_msg("%s", diag_text(f->d));
+  if (operator_make(f->s, "decode_mma", &given, p, NULL, &op, f->d))
+    fail_msg("%s", diag_text(f->d));
   if (problem_int(op->problem, "chunks", 0) != want)
     fail_msg("%s: %d chunks, not %d", problem, (int)problem_int(op->problem, "chunks", 0), want);
   operator_free(op);
@@ -161,12 +177,12 @@ static void chunks_fill_whole_rounds(void **state) {
   chunks_are(*state, "warps=4", "hq=8,sq=1,sk=16384,d=128,dtype=bf16", 32);
   chunks_are(*state, "", "b=64,hq=32,hkv=8,sq=1,sk=4096,d=128,dtype=bf16", 1);
   chunks_are(*state, "", "b=8,hq=32,hkv=8,sq=1,sk=8192,d=128,dtype=bf16", 2);
-  chunks_are(*state, "", "hq=100,sq=1,sk=8192,d=128,dtype=bf16", 5);     // 500 of 528, not 100 of 132
-  chunks_are(*state, "", "hq=8,hkv=1,sq=4,sk=8192,d=128,dtype=bf16", 32); // two tiles of rows, 256 keys
+  chunks_are(*state, "", "hq=100,sq=1,sk=8192,d=128,dtype=bf16", 5); // 500 of 528
+  chunks_are(*state, "", "hq=8,hkv=1,sq=4,sk=8192,d=128,dtype=bf16", 32); // two tiles of rows
   chunks_are(*state, "", "hq=8,sq=1,sk=300,d=128,dtype=bf16", 2);
 }
 
-// decode_fma: lanes of 8, 16 and 32 to a row, tiles of rows that a group does not fill or overfills.
+// decode_fma: 8, 16 and 32 lanes to a row, tiles that a group does not fill or overfills.
 static void in_fp32(void **state) {
   static const char *const params[] = {"tile_q=1", "tile_q=2 warps=1 stages=2", "unroll=1 stages=3",
                                        "tile_q=8 warps=2 unroll=1", "fetch=256 warps=4 stages=4"};
@@ -183,7 +199,8 @@ static void in_fp32(void **state) {
   pass_fma(f, "", "b=1,hq=2,sq=1,sk=90,d=64,scale=-0.2,chunks=2");
   VerifyOpts opts = {.seed = 3, .threads = 2, .sanitize = true, .schedule = 2};
   device_sim_opts(f->sim, &(SimOpts){.threads = 1, .sanitize = true, .seed = 2});
-  judge_of(f, "decode_fma", "warps=2", "b=1,hq=6,hkv=2,sq=2,sk=175,d=64,causal=1,chunks=3", &opts, ST_OK);
+  judge_of(f, "decode_fma", "warps=2", "b=1,hq=6,hkv=2,sq=2,sk=175,d=64,causal=1,chunks=3",
+           &opts, ST_OK);
   device_sim_opts(f->sim, &(SimOpts){.threads = 0});
 }
 
@@ -193,7 +210,7 @@ int main(void) {
       cmocka_unit_test(lengths_near_the_edges), cmocka_unit_test(groups_and_chunks),
       cmocka_unit_test(any_scale),              cmocka_unit_test(what_is_refused),
       cmocka_unit_test(sanitized),              cmocka_unit_test(in_fp32),
-      cmocka_unit_test(chunks_fill_whole_rounds),
+      cmocka_unit_test(chunks_fill_whole_rounds), cmocka_unit_test(rules_through_the_gates),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,5 +1,5 @@
-// What decode_mma and decode_fma make of windows, soft cap, ALiBi, sinks, lengths of its own for each sequence and
-// pages, split into chunks, on the interpreter, against a small fp64 reference of this test's own.
+// What decode_mma and decode_fma make of windows, soft cap, ALiBi, sinks, lengths of its own for each
+// sequence and pages, split into chunks, on the interpreter, against a small fp64 reference of this test's own.
 // Whatever no query may see is NaN: keys past a length or out of every window, spare pages.
 #include <math.h>
 #include <setjmp.h>
