@@ -368,7 +368,8 @@ static const Op *enqueue(Warp *w, Bulk *b) {
     uint8_t *own = malloc(b->box.bytes);
     if (!own)
       abort();
-    b->staged = memcpy(own, b->staged, b->box.bytes);
+    memcpy(own, b->staged, b->box.bytes);
+    b->staged = own;
   }
   b->group = s->bulk_groups[b->thread];
   b->seq = s->seq++;
