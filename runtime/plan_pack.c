@@ -105,10 +105,10 @@ Status operator_complete(Operator *op, int64_t chunks, Diag *d) {
   const char *const sides[] = {"window_left", "window_right"};
   for (int i = 0; i < 2; i++) // a side that is not given is open
     if (operator_arg(op, sides[i]) && !problem_gives(p, sides[i])) problem_set_int(p, sides[i], -1);
-  if (operator_arg(op, "softcap") && problem_gives(p, "softcap") &&
-      !(problem_float(p, "softcap", 0) > 0)) // tanh(s / 0)
-    return diag_fail(d, ST_INPUT, "%s was built with a cap of the scores, so softcap must be above 0",
-                     op->step[0].variant->entry->name);
+  double cap = problem_float(p, "softcap", 1);
+  if (operator_arg(op, "softcap") && !(cap >= 1e-30 && cap <= 1e30)) // s / cap in f32
+    return diag_fail(d, ST_INPUT, "softcap=%g: %s was built with a cap of the scores, which must be "
+                     "between 1e-30 and 1e30", cap, op->step[0].variant->entry->name);
   if (operator_arg(op, "chunks")) choose_chunks(op, chunks);
   return problem_check(p, d);
 }
