@@ -152,27 +152,51 @@ static void show_run(Cmd *c, const Request *r, const Device *dev) {
          l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2]);
 }
 
-// Runs under every schedule asked for; the first that fails is named.  Each begins with the same
-// contents of the arrays that the kernel changes.
+static bool counts(const Cmd *c) {
+  return c->cli->verb == CLI_COUNTERS || cli_has(c->cli, OPT_COUNTERS);
+}
+
+// Counting has the fixed order and no sanitizer: what else is asked for runs before it.
+static bool counts_apart(const Cmd *c) {
+  return counts(c) && (cli_has(c->cli, OPT_SCHEDULES) || cli_has(c->cli, OPT_SCHEDULE) ||
+                       cli_has(c->cli, OPT_SANITIZE));
+}
+
+// What every launch begins with, of the arrays that the kernel changes.
+static Status keep_contents(Request *r, uint8_t **before, Diag *d) {
+  for (int i = 0; i < r->nargs; i++) {
+    if (r->args[i].role != RUN_INOUT) continue;
+    before[i] = malloc(r->args[i].bytes + 1);
+    if (!before[i])
+      return diag_fail(d, ST_DEVICE, "not enough host memory for a copy of arg%d", i);
+    memcpy(before[i], r->args[i].data, r->args[i].bytes);
+  }
+  return ST_OK;
+}
+
+static Status launch_again(Cmd *c, Request *r, Device *dev, uint8_t *const *before) {
+  for (int i = 0; i < r->nargs; i++)
+    if (before[i]) memcpy(r->args[i].data, before[i], r->args[i].bytes);
+  return run_launch(dev, &r->launch, r->module, r->entry, r->args, r->nargs, c->diag);
+}
+
+// Runs under every schedule asked for; the first that fails is named.  Then once more, to count.
 static Status launch_all(Cmd *c, Request *r, Device *dev) {
   uint64_t n = c->cli->number[OPT_SCHEDULES], first = c->cli->number[OPT_SCHEDULE];
+  bool last = counts_apart(c);
   uint8_t **before = arena_array(c->arena, uint8_t *, r->nargs + 1);
-  Status st = ST_OK;
-  for (int i = 0; i < r->nargs && n > 1; i++)
-    if (r->args[i].role == RUN_INOUT) {
-      before[i] = malloc(r->args[i].bytes + 1);
-      if (before[i]) memcpy(before[i], r->args[i].data, r->args[i].bytes);
-      else st = diag_fail(c->diag, ST_DEVICE, "not enough host memory for a copy of arg%d", i);
-    }
+  Status st = n > 1 || last ? keep_contents(r, before, c->diag) : ST_OK;
   for (uint64_t s = 0; s < (n ? n : 1) && !st && !r->failed; s++) {
     if (n) cmd_schedule(c, first + s);
-    for (int i = 0; s && i < r->nargs; i++)
-      if (before[i]) memcpy(r->args[i].data, before[i], r->args[i].bytes);
-    st = run_launch(dev, &r->launch, r->module, r->entry, r->args, r->nargs, c->diag);
-    if (!st && s + 1 < n) st = compare_all(c, r, false);
+    st = launch_again(c, r, dev, before);
+    if (!st && (s + 1 < n || last)) st = compare_all(c, r, false);
     if (n && (st == ST_FAILED || r->failed))
       diag_fail(c->diag, ST_FAILED, "schedule %llu is the first of %llu that fails",
                 (unsigned long long)(first + s), (unsigned long long)n);
+  }
+  if (last && !st && !r->failed) {
+    cmd_count(c);
+    st = launch_again(c, r, dev, before);
   }
   for (int i = 0; i < r->nargs; i++) free(before[i]);
   return st;
@@ -181,14 +205,14 @@ static Status launch_all(Cmd *c, Request *r, Device *dev) {
 static Status run_on(Cmd *c, Request *r, Device *dev, const Source *src) {
   Status st = device_load_ptx(dev, src, NULL, r->entry->name, &r->kernel, c->diag);
   r->launch.kernel = r->kernel;
-  bool counts = c->cli->verb == CLI_COUNTERS || cli_has(c->cli, OPT_COUNTERS);
-  if (counts) cmd_count(c);
+  if (counts(c) && !counts_apart(c)) cmd_count(c);
   if (!st) st = launch_all(c, r, dev);
   if (!st && c->cli->verb == CLI_RUN) show_run(c, r, dev);
   if (!st && cli_has(c->cli, OPT_SAVE))
     st = run_save(c->arena, c->cli->text[OPT_SAVE], r->args, r->nargs, c->diag);
   if (!st) st = compare_all(c, r, true);
-  if (!st && counts) st = cmd_show_counts(c, r->entry->name, r->kernel);
+  bool counted = counts(c) && !(r->failed && counts_apart(c));
+  if (!st && counted) st = cmd_show_counts(c, r->entry->name, r->kernel);
   return st ? st : r->failed ? ST_FAILED : ST_OK;
 }
 

@@ -72,6 +72,12 @@ static void add_counts(InstCount *to, const InstCount *from) {
     ((uint64_t *)to)[i] += ((const uint64_t *)from)[i];
 }
 
+static InstCount sum_of(const KernelCounts *k) {
+  InstCount all = {0};
+  for (int i = 0; i < k->n; i++) add_counts(&all, &k->count[i]);
+  return all;
+}
+
 static int by_place(const void *a, const void *b) {
   const LineCount *x = a, *y = b;
   int c = x->src == y->src ? 0 : strcmp(x->src->name, y->src->name);
@@ -79,7 +85,9 @@ static int by_place(const void *a, const void *b) {
 }
 
 static uint64_t units(const SpaceCount s[COUNT_FORMS]) {
-  return s[COUNT_LOAD].units + s[COUNT_STORE].units + s[COUNT_ATOMIC].units;
+  uint64_t sum = 0;
+  for (int i = 0; i < COUNT_FORMS; i++) sum += s[i].units;
+  return sum;
 }
 
 static double share(uint64_t part, uint64_t all) { return all ? (double)part / (double)all : 0; }
@@ -130,21 +138,28 @@ static const char *const pipe_name[PTX_PIPE_COUNT] = {
 #define U(x) ((unsigned long long)(x))
 static double percent(uint64_t part, uint64_t all) { return 100 * share(part, all); }
 
-static void print_memory(const Counters *c, FILE *out) {
-  fprintf(out, "global     read  %llu requests, %llu sectors (ideal %llu: %.1f %%), %llu bytes\n",
-          U(c->global_read_requests), U(c->global_read_sectors), U(c->global_read_ideal),
-          percent(c->global_read_ideal, c->global_read_sectors), U(c->global_read_bytes));
-  fprintf(out, "           write %llu requests, %llu sectors (ideal %llu: %.1f %%), %llu bytes\n",
-          U(c->global_write_requests), U(c->global_write_sectors), U(c->global_write_ideal),
-          percent(c->global_write_ideal, c->global_write_sectors), U(c->global_write_bytes));
+// A line for each way that was taken.
+static void print_ways(const SpaceCount s[COUNT_FORMS], const char *space, const char *unit, FILE *out) {
+  const char *label = space;
+  for (int i = 0; i < COUNT_FORMS; i++) {
+    if (!s[i].requests) continue;
+    fprintf(out, "%-10s %-10s %llu requests, %llu %s (ideal %llu: %.1f %%), %llu bytes\n", label,
+            count_way[i].name, U(s[i].requests), U(s[i].units), unit, U(s[i].ideal),
+            percent(s[i].ideal, s[i].units), U(s[i].bytes));
+    label = "";
+  }
+}
+
+static void print_memory(const KernelCounts *k, FILE *out) {
+  const Counters *c = &k->total;
+  InstCount all = sum_of(k);
+  print_ways(all.global, "global", "sectors", out);
   fprintf(out, "distinct   %llu bytes read, %llu written, %llu together: the least DRAM can move\n",
           U(c->distinct_read_bytes), U(c->distinct_write_bytes), U(c->distinct_bytes));
-  uint64_t waves = c->shared_read_wavefronts + c->shared_write_wavefronts;
-  if (waves)
-    fprintf(out, "shared     %llu loads in %llu wavefronts, %llu stores in %llu; %llu lost to bank "
-            "conflicts (%.1f %%)\n", U(c->shared_read_requests), U(c->shared_read_wavefronts),
-            U(c->shared_write_requests), U(c->shared_write_wavefronts), U(c->shared_conflicts),
-            percent(c->shared_conflicts, waves));
+  print_ways(all.shared, "shared", "wavefronts", out);
+  if (c->shared_conflicts)
+    fprintf(out, "           %llu wavefronts lost to bank conflicts (%.1f %%)\n", U(c->shared_conflicts),
+            percent(c->shared_conflicts, units(all.shared)));
   if (c->local_read_sectors + c->local_write_sectors)
     fprintf(out, "local      %llu sectors read, %llu written\n", U(c->local_read_sectors),
             U(c->local_write_sectors));
@@ -176,7 +191,7 @@ void counters_print(Arena *a, const KernelCounts *k, const Roof *roof, FILE *out
   for (int i = 0; i < FLOP_KIND_COUNT; i++)
     if (c->flops_by_kind[i]) fprintf(out, " %s %llu", flop_kind_name[i], U(c->flops_by_kind[i]));
   fprintf(out, "\n");
-  print_memory(c, out);
+  print_memory(k, out);
   fprintf(out, "control    %llu branches, %llu divergent; %llu barriers, %llu warps came to one\n",
           U(c->branches), U(c->divergent_branches), U(c->barriers), U(c->barrier_warps));
   print_roof(c, roof, out);
@@ -223,15 +238,15 @@ void counters_listing(Arena *a, const KernelCounts *k, FILE *out) {
 }
 
 // ---- as JSON ------------------------------------------------------------------------------------
-static void json_space(Json *j, const char *name, const SpaceCount s[COUNT_FORMS], const char *unit) {
-  static const char *const form[COUNT_FORMS] = {"load", "store", "atomic"};
+// One object for each way that was taken, of the first `ways`.
+static void json_space(Json *j, const char *name, const SpaceCount *s, int ways, const char *unit) {
   bool some = false;
-  for (int i = 0; i < COUNT_FORMS; i++) some |= s[i].requests > 0;
+  for (int i = 0; i < ways; i++) some |= s[i].requests > 0;
   if (!some) return;
   json_object(j, name);
-  for (int i = 0; i < COUNT_FORMS; i++) {
+  for (int i = 0; i < ways; i++) {
     if (!s[i].requests) continue;
-    json_object(j, form[i]);
+    json_object(j, count_way[i].name);
     json_uint(j, "requests", s[i].requests);
     json_uint(j, unit, s[i].units);
     json_uint(j, "ideal", s[i].ideal);
@@ -239,6 +254,12 @@ static void json_space(Json *j, const char *name, const SpaceCount s[COUNT_FORMS
     json_close(j);
   }
   json_close(j);
+}
+
+static void json_spaces(Json *j, const InstCount *n) {
+  json_space(j, "global", n->global, COUNT_FORMS, "sectors");
+  json_space(j, "shared", n->shared, COUNT_FORMS, "wavefronts");
+  json_space(j, "local", n->local, COUNT_STORE + 1, "sectors");
 }
 
 static void json_lines(Arena *a, const KernelCounts *k, Json *j) {
@@ -253,9 +274,7 @@ static void json_lines(Arena *a, const KernelCounts *k, Json *j) {
     json_uint(j, "thread_insts", v[i].n.threads);
     if (v[i].flops) json_uint(j, "flops", v[i].flops);
     if (v[i].n.divergent) json_uint(j, "divergent", v[i].n.divergent);
-    json_space(j, "global", v[i].n.global, "sectors");
-    json_space(j, "shared", v[i].n.shared, "wavefronts");
-    json_space(j, "local", v[i].n.local, "sectors");
+    json_spaces(j, &v[i].n);
     json_num(j, "heat", v[i].heat);
     json_close(j);
   }
@@ -326,6 +345,10 @@ void counters_json(Arena *a, const KernelCounts *k, const Roof *roof, Json *j) {
     if (c->by_pipe[i]) json_uint(j, pipe_name[i], c->by_pipe[i]);
   json_close(j);
   json_operations(k, j);
+  InstCount all = sum_of(k);
+  json_object(j, "ways");
+  json_spaces(j, &all);
+  json_close(j);
   json_array(j, "buffers");
   for (int i = 0; i < k->nbuffers; i++) {
     json_object(j, NULL);

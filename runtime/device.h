@@ -143,12 +143,33 @@ void device_counters(Device *dev, Counters *out, bool reset);
 // memory, wavefronts in shared memory; `ideal` is the least that the same bytes could take.
 typedef struct SpaceCount { uint64_t requests, units, ideal, bytes; } SpaceCount;
 
-enum { COUNT_LOAD, COUNT_STORE, COUNT_ATOMIC, COUNT_FORMS };
+// The ways to memory that the hardware's units, and the profiler's metrics, keep apart.
+//  id, shown as; of global memory: reads, writes; of shared memory: reads, writes
+#define COUNT_WAYS(X)                                                                              \
+  X(LOAD, "load", 1, 0, 1, 0) X(STORE, "store", 0, 1, 0, 1)                                        \
+  X(ATOM, "atom", 1, 1, 1, 1) X(RED, "red", 1, 1, 1, 1)                                            \
+  X(COPY, "cp_async", 1, 0, 0, 1)                                                                  \
+  X(BULK_READ, "bulk_read", 1, 0, 1, 0) X(BULK_WRITE, "bulk_write", 0, 1, 0, 1)                    \
+  X(BULK_RED, "bulk_red", 1, 1, 1, 1)                                                              \
+  X(ST_ASYNC, "st_async", 0, 0, 0, 1)                                                              \
+  X(WGMMA, "wgmma", 0, 0, 1, 0)
+typedef enum CountWay {
+#define X(id, ...) COUNT_##id,
+  COUNT_WAYS(X)
+#undef X
+  COUNT_FORMS,
+} CountWay;
+typedef struct CountWayInfo {
+  const char *name;
+  bool global_read, global_write, shared_read, shared_write;
+} CountWayInfo;
+extern const CountWayInfo count_way[COUNT_FORMS];
 
 typedef struct InstCount {
   uint64_t warps, threads; // executed; threads: those whose guard was true
   uint64_t divergent;      // times that its lanes went different ways
-  SpaceCount global[COUNT_FORMS], shared[COUNT_FORMS], local[COUNT_FORMS];
+  SpaceCount global[COUNT_FORMS], shared[COUNT_FORMS];
+  SpaceCount local[COUNT_STORE + 1]; // loads and stores only
 } InstCount;
 
 // An instruction of a kernel, or of a function it calls.
@@ -158,6 +179,7 @@ typedef struct InstSite {
   int block;       // whose passes count it, -1: it has a guard and is counted when it runs
   uint8_t flop;    // FlopKind
   uint16_t flops;  // of a lane
+  uint8_t way[3];  // CountWay of its reads, its writes, and what does both
 } InstSite;
 
 // Sectors of one buffer that a launch touched, in bytes, added up over launches.

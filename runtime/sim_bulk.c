@@ -443,16 +443,21 @@ static const Op *issue_store(Warp *w, Bulk *b, uint32_t lane) {
   return stop ? stop : enqueue(w, b);
 }
 
+static CountWay global_way(const Bulk *b) {
+  return b->kind == BULK_LOAD ? COUNT_BULK_READ : b->kind == BULK_STORE ? COUNT_BULK_WRITE
+                                                                       : COUNT_BULK_RED;
+}
+
 static void count_bytes(Warp *w, const Bulk *b) {
   for (uint32_t i = 0; b->kind != BULK_PUSH && i < b->box.nrows; i++) {
     BoxRow r = sim_box_row(&b->box, i);
     if (r.hi > r.lo)
-      sim_count_global_span(w->cta, b->op, r.address, r.hi - r.lo, global_kind(b));
+      sim_count_global_span(w->cta, b->op, r.address, r.hi - r.lo, global_way(b));
   }
   if (b->kind != BULK_LOAD)
-    sim_count_shared_span(w->cta, b->op, b->box.bytes, ACCESS_READ);
+    sim_count_shared_span(w->cta, b->op, b->box.bytes, COUNT_BULK_READ);
   if (b->kind == BULK_LOAD || b->kind == BULK_PUSH)
-    sim_count_shared_span(w->cta, b->op, b->box.bytes, ACCESS_WRITE);
+    sim_count_shared_span(w->cta, b->op, b->box.bytes, COUNT_BULK_WRITE);
 }
 
 static const Op *flat_box(Warp *w, const Op *op, uint32_t lane, Box *box) {

@@ -6,6 +6,12 @@
 
 #include "sim_count.h"
 
+const CountWayInfo count_way[COUNT_FORMS] = {
+#define X(id, name, ...) {name, __VA_ARGS__},
+    COUNT_WAYS(X)
+#undef X
+};
+
 enum { SECTOR_SHIFT = 5, WORD_SHIFT = 2, BANKS = 32 };
 
 // ---- global memory ------------------------------------------------------------------------------
@@ -24,12 +30,12 @@ static void touch_range(Buffer *b, uint64_t first, uint64_t last, bool write) {
     atomic_store_explicit(&b->dirty, true, memory_order_relaxed);
 }
 
-static void touch(const SimDevice *dev, uint64_t first, uint64_t last, AccessKind kind) {
+static void touch(const SimDevice *dev, uint64_t first, uint64_t last, CountWay way) {
   Buffer *b = sim_buffer(dev, first << SECTOR_SHIFT);
   uint64_t base = b->mem.base >> SECTOR_SHIFT;
-  if (kind & ACCESS_READ)
+  if (count_way[way].global_read)
     touch_range(b, first - base, last - base, false);
-  if (kind & ACCESS_WRITE)
+  if (count_way[way].global_write)
     touch_range(b, first - base, last - base, true);
 }
 
@@ -58,13 +64,13 @@ static bool set_add(Set *s, uint64_t x) {
 }
 
 static void count_global(Warp *w, InstCount *n, const uint64_t a[32], uint32_t lanes, uint32_t size,
-                         AccessKind kind) {
+                         CountWay way) {
   const SimDevice *dev = w->cta->grid->dev;
-  SpaceCount *g = &n->global[kind - 1];
+  SpaceCount *g = &n->global[way];
   uint64_t sectors, ideal;
   if (lanes == SIM_FULL && is_run(a, size)) {
     uint64_t first = a[0] >> SECTOR_SHIFT, last = (a[31] + size - 1) >> SECTOR_SHIFT;
-    touch(dev, first, last, kind);
+    touch(dev, first, last, way);
     sectors = last - first + 1;
     ideal = size; // 32 lanes of `size` bytes
   } else {
@@ -73,7 +79,7 @@ static void count_global(Warp *w, InstCount *n, const uint64_t a[32], uint32_t l
       set_add(&address, a[i]);
       for (uint64_t s = a[i] >> SECTOR_SHIFT; s <= (a[i] + size - 1) >> SECTOR_SHIFT; s++)
         if (set_add(&sector, s))
-          touch(dev, s, s, kind);
+          touch(dev, s, s, way);
     }
     sectors = sector.n;
     ideal = ((uint64_t)address.n * size + 31) >> SECTOR_SHIFT;
@@ -156,9 +162,9 @@ static BankRule bank_rule(const Op *op, AccessKind kind) {
 }
 
 static void count_shared(InstCount *n, const Op *op, const uint64_t a[32], uint32_t lanes,
-                         uint32_t size, AccessKind kind) {
+                         uint32_t size, AccessKind kind, CountWay way) {
   uint32_t ideal;
-  SpaceCount *s = &n->shared[kind - 1];
+  SpaceCount *s = &n->shared[way];
   s->units += sim_wavefronts(a, lanes, size, bank_rule(op, kind), &ideal);
   s->ideal += ideal;
   s->requests++;
@@ -168,13 +174,13 @@ static void count_shared(InstCount *n, const Op *op, const uint64_t a[32], uint3
 // ---- local memory -------------------------------------------------------------------------------
 // The hardware lays the lanes' words side by side: word x of lane i is at 128 x + 4 i.
 static void count_local(InstCount *n, const uint64_t a[32], uint32_t lanes, uint32_t size,
-                        AccessKind kind) {
+                        CountWay way) {
   Set sector = {.n = 0};
   SIM_LANES(i, lanes)
     for (uint64_t x = a[i] >> WORD_SHIFT; x <= (a[i] + size - 1) >> WORD_SHIFT && sector.n < 128; x++)
       set_add(&sector, x * 4 + i / 8);
   uint32_t bytes = size * (uint32_t)__builtin_popcount(lanes);
-  SpaceCount *l = &n->local[kind - 1];
+  SpaceCount *l = &n->local[way];
   l->requests++;
   l->units += sector.n;
   l->ideal += (bytes + 31) / 32;
@@ -185,11 +191,15 @@ static void count_local(InstCount *n, const uint64_t a[32], uint32_t lanes, uint
 static void count_space(Warp *w, const Op *op, uint8_t space, const uint64_t a[32], uint32_t lanes,
                         uint32_t size, AccessKind kind) {
   InstCount *n = &w->cta->counts[op->site];
+  CountWay way = (CountWay)w->cta->grid->prog->sites[op->site].way[kind - 1];
   switch (space) {
   case PTX_S_SHARED:
-  case PTX_S_CLUSTER: count_shared(n, op, a, lanes, size, kind); break;
-  case PTX_S_LOCAL: count_local(n, a, lanes, size, kind); break;
-  case PTX_S_GLOBAL: count_global(w, n, a, lanes, size, kind); break;
+  case PTX_S_CLUSTER: count_shared(n, op, a, lanes, size, kind, way); break;
+  case PTX_S_LOCAL:
+    if (way <= COUNT_STORE) // nothing else is allowed there
+      count_local(n, a, lanes, size, way);
+    break;
+  case PTX_S_GLOBAL: count_global(w, n, a, lanes, size, way); break;
   default: break; // constants and parameters have a cache of their own
   }
 }
@@ -218,22 +228,22 @@ void sim_count_access(Warp *w, const Op *op, uint8_t space, const uint64_t a[32]
   }
 }
 
-void sim_count_global_span(Cta *c, const Op *op, uint64_t address, uint64_t bytes, AccessKind kind) {
+void sim_count_global_span(Cta *c, const Op *op, uint64_t address, uint64_t bytes, CountWay way) {
   if (!c->counts || !bytes)
     return;
-  SpaceCount *g = &c->counts[op->site].global[kind - 1];
+  SpaceCount *g = &c->counts[op->site].global[way];
   uint64_t first = address >> SECTOR_SHIFT, last = (address + bytes - 1) >> SECTOR_SHIFT;
-  touch(c->grid->dev, first, last, kind);
+  touch(c->grid->dev, first, last, way);
   g->requests++;
   g->units += last - first + 1;
   g->ideal += (bytes + 31) >> SECTOR_SHIFT;
   g->bytes += bytes;
 }
 
-void sim_count_shared_span(Cta *c, const Op *op, uint64_t bytes, AccessKind kind) {
+void sim_count_shared_span(Cta *c, const Op *op, uint64_t bytes, CountWay way) {
   if (!c->counts || !bytes)
     return;
-  SpaceCount *s = &c->counts[op->site].shared[kind - 1];
+  SpaceCount *s = &c->counts[op->site].shared[way];
   s->requests++;
   s->units += (bytes + 127) / 128;
   s->ideal += (bytes + 127) / 128;
@@ -277,6 +287,35 @@ static bool is_barrier(const PtxInst *in) {
   return !strcmp(stem, "bar") || !strcmp(stem, "barrier");
 }
 
+static void add_global(Counters *t, const SpaceCount *g, const CountWayInfo *way) {
+  if (way->global_read) {
+    t->global_read_requests += g->requests;
+    t->global_read_sectors += g->units;
+    t->global_read_ideal += g->ideal;
+    t->global_read_bytes += g->bytes;
+  }
+  if (way->global_write) {
+    t->global_write_requests += g->requests;
+    t->global_write_sectors += g->units;
+    t->global_write_ideal += g->ideal;
+    t->global_write_bytes += g->bytes;
+  }
+}
+
+static void add_shared(Counters *t, const SpaceCount *m, const CountWayInfo *way) {
+  if (way->shared_read) {
+    t->shared_read_requests += m->requests;
+    t->shared_read_wavefronts += m->units;
+    t->shared_read_bytes += m->bytes;
+  }
+  if (way->shared_write) {
+    t->shared_write_requests += m->requests;
+    t->shared_write_wavefronts += m->units;
+    t->shared_write_bytes += m->bytes;
+  }
+  t->shared_conflicts += m->units - m->ideal;
+}
+
 static void add_site(Counters *t, const InstSite *s, const InstCount *n) {
   const PtxForm *f = ptx_inst_form(s->in);
   t->warp_insts += n->warps;
@@ -287,31 +326,12 @@ static void add_site(Counters *t, const InstSite *s, const InstCount *n) {
     t->flops_by_kind[s->flop] += n->threads * s->flops;
     t->flops += s->flop == FLOP_TENSOR_INT ? 0 : n->threads * s->flops;
   }
-  // An atomic reads and writes.
-  for (int form = 0; form < COUNT_FORMS; form++) {
-    const SpaceCount *g = &n->global[form], *m = &n->shared[form], *l = &n->local[form];
-    if (form != COUNT_STORE) {
-      t->global_read_requests += g->requests;
-      t->global_read_sectors += g->units;
-      t->global_read_ideal += g->ideal;
-      t->global_read_bytes += g->bytes;
-      t->shared_read_requests += m->requests;
-      t->shared_read_wavefronts += m->units;
-      t->shared_read_bytes += m->bytes;
-      t->local_read_sectors += l->units;
-    }
-    if (form != COUNT_LOAD) {
-      t->global_write_requests += g->requests;
-      t->global_write_sectors += g->units;
-      t->global_write_ideal += g->ideal;
-      t->global_write_bytes += g->bytes;
-      t->shared_write_requests += m->requests;
-      t->shared_write_wavefronts += m->units;
-      t->shared_write_bytes += m->bytes;
-      t->local_write_sectors += l->units;
-    }
-    t->shared_conflicts += m->units - m->ideal;
+  for (int way = 0; way < COUNT_FORMS; way++) {
+    add_global(t, &n->global[way], &count_way[way]);
+    add_shared(t, &n->shared[way], &count_way[way]);
   }
+  t->local_read_sectors += n->local[COUNT_LOAD].units;
+  t->local_write_sectors += n->local[COUNT_STORE].units;
   if (is_barrier(s->in))
     t->barrier_warps += n->warps;
   if (ptx_inst_exit(s->in) == PTX_JUMPS) {

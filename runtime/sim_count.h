@@ -14,8 +14,8 @@ void sim_count_access(Warp *w, const Op *op, uint8_t space, const uint64_t a[32]
 
 // Copies that no lane's address describes (bulk and tensor copies, wgmma's operands): `bytes` side by
 // side at `address`.  They go to the instruction `op` of the CTA that issued it.
-void sim_count_global_span(Cta *c, const Op *op, uint64_t address, uint64_t bytes, AccessKind kind);
-void sim_count_shared_span(Cta *c, const Op *op, uint64_t bytes, AccessKind kind);
+void sim_count_global_span(Cta *c, const Op *op, uint64_t address, uint64_t bytes, CountWay way);
+void sim_count_shared_span(Cta *c, const Op *op, uint64_t bytes, CountWay way);
 
 // Which lanes of a request to shared memory share a pass.
 typedef enum BankRule {

@@ -131,7 +131,9 @@ void sim_cta_start(Cta *c) {
 }
 
 // ---- turns --------------------------------------------------------------------------------------
-// The Grid adds up instructions of all CTAs: for the limit.
+// The Grid adds up instructions of all CTAs: for the limit.  A block's instructions are charged when it
+// begins; what would go beyond the limit does not run.  (Host threads each see what was left when a turn
+// began, so that several may go beyond it a little; whether the launch fails does not depend on them.)
 static bool within_limits(Cta *c, Warp *w) {
   Grid *g = c->grid;
   uint64_t limit = g->dev->opts.step_limit;
@@ -143,15 +145,24 @@ static bool within_limits(Cta *c, Warp *w) {
     atomic_store(&g->stopped, true);
   if (atomic_load(&g->stopped) || atomic_load(&g->first_bad) < c->cluster->order)
     return false;
-  if (!limit || total <= limit || !w->ngroups)
+  if (!limit || total <= limit)
     return true;
-  const Group *at = &w->groups[0];
+  const Group *at = &w->groups[0]; // of a warp that has ended: its last one
   const Op *op = at->pc;
   while (!op->in)
     op++;
-  sim_trap_at(w, op, (uint32_t)sim_first(at->mask), "the limit of %llu warp instructions is reached",
+  sim_trap_at(w, op, at->mask ? (uint32_t)sim_first(at->mask) : 0, "the limit of %llu warp instructions is reached",
               (unsigned long long)limit);
   return false;
+}
+
+// Warp instructions that the next warp may run before others have their turn.
+static int64_t turn_length(Cta *c) {
+  int64_t turn = c->grid->dev->opts.seed ? sim_schedule_turn(c) : TURN;
+  uint64_t limit = c->grid->dev->opts.step_limit, done = atomic_load(&c->grid->steps);
+  if (limit && limit < done + (uint64_t)turn)
+    return limit > done ? (int64_t)(limit - done) : 0;
+  return turn;
 }
 
 bool sim_cta_round(Cta *c, bool *moved) {
@@ -162,7 +173,7 @@ bool sim_cta_round(Cta *c, bool *moved) {
     if (!sim_warp_ready(w))
       continue;
     *moved = true;
-    c->turn = c->grid->dev->opts.seed ? sim_schedule_turn(c) : TURN;
+    c->turn = turn_length(c);
     sim_warp_run(w);
     if (c->async && sim_completion(c) == SIM_RANDOM)
       sim_async_random(c);

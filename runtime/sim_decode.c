@@ -309,7 +309,11 @@ static FlopKind flop_kind(const PtxInst *in) {
 static void begin_site(Decoder *x, const PtxInst *in) {
   Program *p = x->prog;
   x->site = (uint32_t)p->nsites;
-  InstSite site = {in, x->ptx, in->guard >= 0 ? -1 : p->nblocks - 1, FLOP_KIND_COUNT, 0};
+  InstSite site = {in, x->ptx, in->guard >= 0 ? -1 : p->nblocks - 1, FLOP_KIND_COUNT, 0,
+                   {COUNT_LOAD, COUNT_STORE, COUNT_ATOM}};
+  const PtxForm *form = ptx_inst_form(in);
+  if (!strcmp(form->stem, "red")) site.way[2] = COUNT_RED;
+  if (!strcmp(form->handler, "cpasync")) site.way[0] = site.way[1] = COUNT_COPY;
   *arena_push(p->arena, p->sites, p->nsites, p->sites_cap) = site;
 }
 

@@ -17,7 +17,7 @@ static const Op *op_remote(Warp *w, const Op *op) {
       memcpy(value + k * g->width, w->regs + g->value[k] + i * g->width, g->width);
     b.staged = value;
     if (sim_counts(w))
-      sim_count_shared_span(w->cta, op, b.box.bytes, ACCESS_WRITE);
+      sim_count_shared_span(w->cta, op, b.box.bytes, COUNT_ST_ASYNC);
     const Op *stop = sim_bulk_issue(w, &b, i);
     if (stop)
       return stop;

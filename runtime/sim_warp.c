@@ -116,7 +116,7 @@ static void lanes_ended(Warp *w) {
 
 static void take_turn(Warp *w) {
   bool is_short = w->turn && w->ngroups > 1;
-  w->turn_length = is_short ? SHORT_TURN : w->cta->turn;
+  w->turn_length = is_short && SHORT_TURN < w->cta->turn ? SHORT_TURN : w->cta->turn;
   w->left = w->turn_length;
 }
 

@@ -195,7 +195,7 @@ const Op *sim_wgmma_multiply(Warp *w, WgmmaIssue *issue) {
     multiply_floats(w->cta->grid->dev->isa->matrix, issue, &a, &b);
   if (sim_counts(w))
     sim_count_shared_span(w->cta, issue->op, 32 * ((s->a_regs ? 0 : 64) + (uint64_t)s->n),
-                          ACCESS_READ);
+                          COUNT_WGMMA);
   issue->done = true;
   return NULL;
 }

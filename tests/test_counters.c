@@ -323,6 +323,50 @@ static void test_lines(void **state) {
   assert_false(kernel_counts(kernel, &n)); // reset with the device's
 }
 
+// Which way each instruction goes: nothing of it stands under another.
+static const struct {
+  const char *body;
+  CountWay way;
+  uint64_t sectors, wavefronts; // global, shared
+} ways[] = {
+    {AT(4) "ld.global.u32 %r2, [%rd2];", COUNT_LOAD, 4, 0},
+    {AT(4) "st.global.u32 [%rd2], %r0;", COUNT_STORE, 4, 0},
+    {AT(32) "red.global.add.u32 [%rd2], %r0;", COUNT_RED, 32, 0},
+    {AT(4) "atom.global.add.u32 %r2, [%rd2], %r0;", COUNT_ATOM, 4, 0},
+    {AT(16) TO(16) "cp.async.ca.shared.global [%r2], [%rd2], 16; cp.async.wait_all;",
+     COUNT_COPY, 16, 4},
+    {AT(4) TO(16) "cp.async.ca.shared.global [%r2], [%rd2], 4; cp.async.wait_all;",
+     COUNT_COPY, 4, 4},
+    {TO(16) ST4, COUNT_STORE, 0, 4},
+};
+
+static void test_ways(void **state) {
+  Kit *k = *state;
+  count_on(k);
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+    Kernel *kernel = kit_body(
+        k, 1, arena_printf(k->arena, ".shared .align 16 .b8 s[16384];\nmov.u32 %%r1, s;\n"
+                                     "cvt.u64.u32 %%rd1, %%r0;\n%s\nret;", ways[i].body));
+    DevPtr p = kit_fill(k, "x", 0, 16384);
+    KernelCounts n;
+    kit_run(k, kernel, 1, 32, &p, 8);
+    assert_true(kernel_counts(kernel, &n));
+    for (int way = 0; way < COUNT_FORMS; way++) {
+      uint64_t sectors = 0, wavefronts = 0;
+      for (int s = 0; s < n.n; s++) {
+        sectors += n.count[s].global[way].units;
+        wavefronts += n.count[s].shared[way].units;
+      }
+      if (sectors != (way == (int)ways[i].way ? ways[i].sectors : 0) ||
+          wavefronts != (way == (int)ways[i].way ? ways[i].wavefronts : 0))
+        fail_msg("%s\n%s: %llu sectors, %llu wavefronts", ways[i].body, count_way[way].name,
+                 (unsigned long long)sectors, (unsigned long long)wavefronts);
+    }
+    kernel_free(kernel);
+    device_free(k->dev, p);
+  }
+}
+
 static void test_off(void **state) {
   Kit *k = *state;
   Kernel *kernel = kit_body(k, 1, "st.global.u32 [%rd0], %r0;\nret;");
@@ -366,8 +410,9 @@ static void check_decode(Kit *k, Session *s, const char *name, const char *mark,
       read += n.buffer[i].read;
   for (int i = 0; i < n.n; i++)
     if (ptx_inst_has(n.site[i].in, mark)) {
-      sectors += n.count[i].global[COUNT_LOAD].units;
-      bytes += n.count[i].global[COUNT_LOAD].bytes;
+      const SpaceCount *g = n.count[i].global;
+      sectors += g[COUNT_LOAD].units + g[COUNT_COPY].units;
+      bytes += g[COUNT_LOAD].bytes + g[COUNT_COPY].bytes;
     }
   if (read != kv_bytes || sectors * 32 != kv_bytes || bytes != kv_bytes)
     fail_msg("%s %s: %llu bytes of K and V, %llu distinct, %llu of sectors, %llu asked for", params,
@@ -403,6 +448,7 @@ int main(void) {
       T(test_global),     T(test_stores_and_atomics), T(test_distinct), T(test_shared),
       T(test_pairs),      T(test_measured),           T(test_ldmatrix), T(test_local),
       T(test_arithmetic), T(test_divergence),         T(test_lines),    T(test_off),
+      T(test_ways),
       T(test_decode_reads_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
