@@ -41,14 +41,17 @@ static void tally(Tally *t, Mismatch at) {
   t->first = at;
 }
 
-static bool sampled(const Expected *x, int64_t row) { return x->every <= 1 || row % x->every == 0; }
+static bool sampled(const Expected *x, int64_t batch, int64_t query, int64_t row) {
+  if (x->problem && query >= problem_len_q(x->problem, batch)) return false;
+  return x->every <= 1 || row % x->every == 0;
+}
 
 static void compare_o(const Expected *x, const HostTensor *o, Tally *t) {
   const int64_t *n = o->t.shape; // batch, seqlen, heads, dim
   for (int64_t b = 0; b < n[0]; b++)
     for (int64_t i = 0; i < n[1]; i++)
       for (int64_t h = 0; h < n[2]; h++) {
-        if (!sampled(x, (b * n[2] + h) * n[1] + i)) continue;
+        if (!sampled(x, b, i, (b * n[2] + h) * n[1] + i)) continue;
         const double *want = x->o + ((b * n[1] + i) * n[2] + h) * n[3];
         for (int64_t e = 0; e < n[3]; e++)
           if (!x->forms || (e + h / x->group) % x->forms == x->form)
@@ -67,7 +70,7 @@ static void compare_lse(const Expected *x, const HostTensor *lse, Tally *t) {
     for (int64_t h = 0; h < n[1]; h++)
       for (int64_t i = 0; i < n[2]; i++) {
         int64_t row = (b * n[1] + h) * n[2] + i;
-        if (sampled(x, row))
+        if (sampled(x, b, i, row))
           tally(t, (Mismatch){.batch = b,
                               .head = h,
                               .row = i,

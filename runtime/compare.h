@@ -12,6 +12,7 @@ typedef struct Tolerance {
 
 // What is expected of one run; o and lse dense, as in Reference.
 typedef struct Expected {
+  const Problem *problem; // rows past a sequence's own queries are not there; NULL: all are
   const double *o, *lse; // NULL: that tensor is not compared
   Tolerance o_max, lse_max;
   double o_mean;         // allowed mean error; < 0: no limit

@@ -80,12 +80,22 @@ static Status fill_random(Work *w, const Tensor *t, DevPtr p, uint64_t bytes) {
   return st;
 }
 
+static Status fill_lengths(Work *w, const ArgDecl *arg, const Tensor *t, uint64_t bytes) {
+  int32_t *host = malloc(bytes + 1);
+  if (!host) return diag_fail(w->d, ST_DEVICE, "out of host memory");
+  Status st = lengths_fill(w->op->problem, arg->name, w->seed, host, w->d);
+  if (!st) st = device_write(w->dev, t->data, host, bytes, w->d);
+  free(host);
+  return st ? st : operator_bind(w->op, arg->name, t, w->d);
+}
+
 static Status make_tensor(Work *w, const ArgDecl *arg) {
   Tensor t;
   Status st = shape_of(w, arg, &t);
   uint64_t bytes = tensor_span_bytes(&t), words = (bytes + 3) / 4 * 4;
   if (!st) st = take(w, words, arg->name, &t.data);
   if (st) return st;
+  if (lengths_tensor(arg->name)) return fill_lengths(w, arg, &t, bytes);
   bool random = arg->role == ARG_IN && dtype_mantissa(arg->dtype) > 0;
   st = random ? fill_random(w, &t, t.data, bytes) : device_fill32(w->dev, t.data, 0, words, w->d);
   return st ? st : operator_bind(w->op, arg->name, &t, w->d);

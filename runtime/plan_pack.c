@@ -96,8 +96,23 @@ static void complete_ceiling(Problem *p) {
     if (!problem_gives(p, values[i].name)) problem_set_int(p, values[i].name, values[i].value);
 }
 
+// Lengths by sequence, and a variant that was built for one length.
+static Status check_lengths(const Operator *op, Diag *d) {
+  const Value *q = problem_value(op->problem, "seqlens_q"), *k = problem_value(op->problem, "seqlens_k");
+  const char *name = op->step[0].variant->tmpl ? op->step[0].variant->tmpl->name : op->step[0].variant->id;
+  for (int i = 0; q && i < q->nlist && !operator_arg(op, "cu_seqlens_q"); i++)
+    if (q->list[i] != problem_int(op->problem, "seqlen_q", 1))
+      return diag_fail(d, ST_INPUT, "%s takes as many queries from every sequence, and seqlens_q differ", name);
+  if (k && !operator_arg(op, "cu_seqlens_k") && !operator_arg(op, "seqlens_k"))
+    return diag_fail(d, ST_INPUT, "%s takes as many keys from every sequence, and the problem has seqlens_k", name);
+  if (operator_arg(op, "block_table") && !problem_value(op->problem, "page_size"))
+    return diag_fail(d, ST_INPUT, "%s was built for K and V in pages, and the problem gives no page_size", name);
+  return ST_OK;
+}
+
 Status operator_complete(Operator *op, int64_t chunks, Diag *d) {
   Problem *p = op->problem;
+  if (check_lengths(op, d) != ST_OK) return ST_INPUT;
   if (op->step[0].variant->kind == KIND_CEILING) complete_ceiling(p);
   for (int s = 0; s < op->nsteps; s++) problem_fill_from_params(p, &op->step[s].variant->params);
   const ArgDecl *scale = operator_arg(op, "scale");

@@ -13,6 +13,13 @@ const ProblemName problem_names[] = {
     {"hkv", "heads_kv", PROBLEM_SIZE, 1, "key and value heads"},
     {"sq", "seqlen_q", PROBLEM_SIZE, 0, "queries in a sequence"},
     {"sk", "seqlen_k", PROBLEM_SIZE, 0, "keys in a sequence"},
+    {"seqlens_q", "seqlens_q", PROBLEM_LIST, 0, "queries of each sequence: 5/0/3, or seed:7 for random ones"},
+    {"seqlens_k", "seqlens_k", PROBLEM_LIST, 0, "keys of each sequence; seqlen_k is the largest"},
+    {"tq", "total_q", PROBLEM_SIZE, 0, "queries of all sequences; follows from seqlens_q"},
+    {"tk", "total_k", PROBLEM_SIZE, 0, "keys of all sequences; follows from seqlens_k"},
+    {"page", "page_size", PROBLEM_SIZE, 1, "keys of a page, where K and V are in pages"},
+    {"pages", "pages", PROBLEM_SIZE, 0, "columns of the block table; as many as seqlen_k needs"},
+    {"pool", "pool_pages", PROBLEM_SIZE, 0, "pages there are; those needed and some spare ones"},
     {"d", "head_dim", PROBLEM_SIZE, 1, "elements of a head"},
     {"dv", "head_dim_v", PROBLEM_SIZE, 1, "elements of a value; head_dim unless given"},
     {"words", "words", PROBLEM_SIZE, 0, "32-bit words of a buffer (ceilings)"},
@@ -68,9 +75,7 @@ static Value *value_set(Problem *p, const char *name) {
 // Both readings are always there: a whole number is also the float of that value.
 void problem_set_int(Problem *p, const char *name, int64_t i) {
   Value *v = value_set(p, name);
-  v->is_float = false;
-  v->i = i;
-  v->f = (double)i;
+  *v = (Value){.name = v->name, .i = i, .f = (double)i};
 }
 
 void problem_set_float(Problem *p, const char *name, double f) {
@@ -89,6 +94,7 @@ Problem *problem_copy(Arena *a, const Problem *p) {
   for (int i = 0; i < p->n; i++) {
     Value v = p->v[i];
     v.name = arena_strdup(a, v.name);
+    if (v.nlist > 0) v.list = memcpy(arena_array(a, int64_t, v.nlist), v.list, sizeof *v.list * (size_t)v.nlist);
     *arena_push(a, c->v, c->n, c->cap) = v;
   }
   return c;
@@ -156,6 +162,7 @@ static Status set_text(Problem *p, const char *name, const char *text, const cha
     case PROBLEM_FLAG: return set_flag(p, known->name, text, d);
     case PROBLEM_FLOAT: return set_float(p, known->name, text, d);
     case PROBLEM_DTYPE: return set_dtype(p, text, d);
+    case PROBLEM_LIST: return lengths_parse(p, known->name, text, d);
     }
   for (int i = 0; i < nextra; i++)
     if (!strcmp(extra[i], name)) {
@@ -202,6 +209,7 @@ static Status add_text(Problem *p, const char *text, const char *const *extra, i
 }
 
 static Status finish(Problem *p, Problem **out, Diag *d) {
+  if (lengths_finish(p, d) != ST_OK) return ST_INPUT;
   if (!problem_value(p, "batch")) problem_set_int(p, "batch", 1);
   if (!problem_value(p, "heads_kv") && problem_value(p, "heads_q"))
     problem_set_int(p, "heads_kv", problem_int(p, "heads_q", 1));
@@ -242,6 +250,7 @@ static char *float_text(Arena *a, double x) {
 }
 
 static char *value_text(Arena *a, const char *sep, const char *name, const Value *v) {
+  if (v->list) return arena_printf(a, "%s%s=%s", sep, name, lengths_text(a, v));
   if (v->is_float) return arena_printf(a, "%s%s=%s", sep, name, float_text(a, v->f));
   return arena_printf(a, "%s%s=%lld", sep, name, (long long)v->i);
 }
@@ -304,6 +313,7 @@ Status problem_check(const Problem *p, Diag *d) {
   const char *const o[4] = {"batch", "seqlen_q", "heads_q", "head_dim_v"};
   if (problem_float(p, "softcap", 0) < 0)
     diag_fail(d, ST_INPUT, "problem: softcap=%g: softcap is at least 0", problem_float(p, "softcap", 0));
+  lengths_check(p, d);
   check_product(p, q, d);
   check_product(p, k, d);
   if (problem_gives(p, "head_dim_v")) check_product(p, v, d), check_product(p, o, d);
@@ -324,8 +334,8 @@ bool problem_has_rules(const Problem *p) {
          problem_int(p, "sinks", 0) || problem_head_dim_v(p) != problem_int(p, "head_dim", 1);
 }
 
-KeyRange visible_range(const Problem *p, int64_t row) {
-  int64_t sq = problem_int(p, "seqlen_q", 1), sk = problem_int(p, "seqlen_k", 0);
+KeyRange visible_range(const Problem *p, int64_t batch, int64_t row) {
+  int64_t sq = problem_len_q(p, batch), sk = problem_len_k(p, batch);
   int64_t left = problem_int(p, "window_left", -1), right = problem_int(p, "window_right", -1);
   int64_t own = row + sk - sq; // the key that is the query's own
   KeyRange r = {0, visible_keys(problem_int(p, "causal", 0), row, sq, sk)};
@@ -337,29 +347,36 @@ KeyRange visible_range(const Problem *p, int64_t row) {
 }
 
 // ---- work figures ------------------------------------------------------------------------------
-double problem_flops(const Problem *p) {
-  double sq = problem_int(p, "seqlen_q", 1), sk = problem_int(p, "seqlen_k", 1);
-  double pairs = sq * sk;
-  if (problem_int(p, "causal", 0)) {
-    // Row i sees sk - sq + 1 + i keys; the last n = min(sq, sk) rows see any: the mean of the first
-    // and the last of them, times n.
-    double n = fmin(sq, sk);
-    pairs = n * ((sk - n + 1) + sk) / 2;
-  }
+// Query-key pairs of one head of a sequence.
+static double visible_pairs(const Problem *p, int64_t batch) {
+  double sq = (double)problem_len_q(p, batch), sk = (double)problem_len_k(p, batch), pairs = 0;
   if (problem_windowed(p)) {
-    pairs = 0;
-    for (int64_t i = 0; i < problem_int(p, "seqlen_q", 1); i++) {
-      KeyRange r = visible_range(p, i);
+    for (int64_t i = 0; i < problem_len_q(p, batch); i++) {
+      KeyRange r = visible_range(p, batch, i);
       pairs += (double)(r.to - r.from);
     }
+    return pairs;
   }
-  return 2 * problem_float(p, "batch", 1) * problem_float(p, "heads_q", 1) * pairs *
+  if (!problem_int(p, "causal", 0)) return sq * sk;
+  // Row i sees sk - sq + 1 + i keys; the last n = min(sq, sk) rows see any: the mean of the first and
+  // the last of them, times n.
+  double n = fmin(sq, sk);
+  return n * ((sk - n + 1) + sk) / 2;
+}
+
+double problem_flops(const Problem *p) {
+  int64_t batch = problem_int(p, "batch", 1), alike = problem_varlen(p) ? 1 : batch;
+  double pairs = 0;
+  for (int64_t b = 0; b < batch; b += alike) pairs += (double)alike * visible_pairs(p, b);
+  return 2 * problem_float(p, "heads_q", 1) * pairs *
          (problem_float(p, "head_dim", 1) + (double)problem_head_dim_v(p));
 }
 
 double problem_kv_bytes(const Problem *p) {
-  return problem_float(p, "batch", 1) * problem_float(p, "heads_kv", 1) *
-         problem_float(p, "seqlen_k", 1) *
+  int64_t batch = problem_int(p, "batch", 1), alike = problem_varlen(p) ? 1 : batch;
+  double keys = 0;
+  for (int64_t b = 0; b < batch; b += alike) keys += (double)alike * (double)problem_len_k(p, b);
+  return problem_float(p, "heads_kv", 1) * keys *
          (problem_float(p, "head_dim", 1) + (double)problem_head_dim_v(p)) *
          dtype_bytes(p->has_dtype ? p->dtype : DT_F32);
 }

@@ -4,7 +4,15 @@
 
 #include "device.h"
 
-typedef struct Value { const char *name; bool is_float; int64_t i; double f; } Value;
+// A list (the length of each sequence) has its largest member in i and f.
+typedef struct Value {
+  const char *name;
+  bool is_float;
+  int64_t i;
+  double f;
+  const int64_t *list;
+  int nlist;
+} Value;
 
 // Values by their long names: batch heads_q heads_kv seqlen_q seqlen_k head_dim causal window_left ...,
 // dtype as text in `dtype`, and any name that a hook declares.
@@ -16,7 +24,7 @@ typedef struct Problem {
 } Problem;
 
 // The names a Problem knows, in canonical order.  The only list of them.
-typedef enum ProblemKind { PROBLEM_SIZE, PROBLEM_FLAG, PROBLEM_FLOAT, PROBLEM_DTYPE } ProblemKind;
+typedef enum ProblemKind { PROBLEM_SIZE, PROBLEM_FLAG, PROBLEM_FLOAT, PROBLEM_DTYPE, PROBLEM_LIST } ProblemKind;
 typedef struct ProblemName {
   const char *short_name, *name; // equal in every place where a user writes one
   ProblemKind kind;
@@ -43,8 +51,9 @@ const Value *problem_value(const Problem *p, const char *name);        // NULL w
 int64_t problem_int(const Problem *p, const char *name, int64_t otherwise);
 double problem_float(const Problem *p, const char *name, double otherwise);
 bool problem_gives(const Problem *p, const char *name);                // dtype included
-// A whole number by name, given or derived: rows = seqlen_q heads_q / heads_kv, the query rows that
-// share a key head.
+// A whole number by name, given or derived (problem_lengths.c): rows = seqlen_q heads_q / heads_kv, the
+// query rows that share a key head; total_q, total_k: of all sequences; offsets: batch + 1; pages: columns of the block
+// table; pool_pages.
 bool problem_whole(const Problem *p, const char *name, int64_t *out);
 void problem_set_int(Problem *p, const char *name, int64_t i);
 void problem_set_float(Problem *p, const char *name, double f);
@@ -79,12 +88,33 @@ static inline int64_t visible_keys(bool causal, int64_t row, int64_t seqlen_q, i
 }
 
 // Keys [from, to) that query `row` sees under the Problem's causal mask and window.  With shift =
-// seqlen_k - seqlen_q:  row + shift - window_left <= j <= row + shift + window_right.
+// len_k - len_q of the sequence:  row + shift - window_left <= j <= row + shift + window_right.
 typedef struct KeyRange { int64_t from, to; } KeyRange;
-KeyRange visible_range(const Problem *p, int64_t row);
+KeyRange visible_range(const Problem *p, int64_t batch, int64_t row);
 bool problem_windowed(const Problem *p);      // a side of the window is bounded
 int64_t problem_head_dim_v(const Problem *p); // head_dim unless given
 bool problem_has_rules(const Problem *p);     // window, softcap, alibi, sinks or head_dim_v
+
+// ---- lengths and pages (problem_lengths.c) ------------------------------------------------------
+// seqlens_q and seqlens_k: a length for each sequence, seqlen_q and seqlen_k are the largest.
+bool problem_varlen(const Problem *p);                  // either list is there
+int64_t problem_len_q(const Problem *p, int64_t batch); // seqlen_q where there is no list
+int64_t problem_len_k(const Problem *p, int64_t batch);
+int64_t problem_rows(const Problem *p);                 // queries of all sequences
+void problem_set_list(Problem *p, const char *name, const int64_t *list, int n);
+void problem_drop(Problem *p, const char *name);
+// After batch, seqlen_q or seqlen_k were changed: lists of that many members, none of them longer.
+void problem_fit_lengths(Problem *p);
+bool problem_derived(const Problem *p, const char *name, int64_t *out);
+// For problem.c: a list from its text ("5/0/3", "seed:7"), what was left open, and what is wrong.
+Status lengths_parse(Problem *p, const char *name, const char *text, Diag *d);
+Status lengths_finish(Problem *p, Diag *d);
+void lengths_check(const Problem *p, Diag *d);
+char *lengths_text(Arena *a, const Value *v);
+// What a kernel reads of them: the contents of the i32 tensor cu_seqlens_q, cu_seqlens_k, seqlens_k or
+// block_table (pages in an order drawn from `seed`; what no sequence needs lies far out of the pool).
+bool lengths_tensor(const char *name);
+Status lengths_fill(const Problem *p, const char *name, uint64_t seed, int32_t *out, Diag *d);
 
 // Tensor: a binding.  Strides in elements; the last dimension is contiguous (stride 1).
 typedef struct Tensor {

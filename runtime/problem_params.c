@@ -17,7 +17,7 @@ static const char *fixed_text(Arena *a, const Problem *p, const char *name) {
   const ProblemName *known = problem_name_find(name);
   if (known && known->kind == PROBLEM_DTYPE) return p->has_dtype ? dtype_name(p->dtype) : NULL;
   const Value *v = problem_value(p, name);
-  if (!v || v->is_float) return NULL; // no parameter takes a fraction
+  if (!v || v->is_float || v->list) return NULL; // no parameter takes a fraction or a list
   return arena_printf(a, "%lld", (long long)v->i);
 }
 
@@ -56,6 +56,8 @@ static void fix_rules(Arena *a, const Problem *p, const TemplateInfo *t, Params 
                {"softcap", "soft cap", problem_float(p, "softcap", 0) > 0},
                {"alibi", "ALiBi slopes", problem_int(p, "alibi", 0) != 0},
                {"sinks", "attention sinks", problem_int(p, "sinks", 0) != 0},
+               {"varlen", "length of its own for each sequence", problem_varlen(p)},
+               {"paged", "block table for pages of keys", problem_value(p, "page_size") != NULL},
                {"head_dim_v", "head_dim_v of its own",
                 problem_head_dim_v(p) != problem_int(p, "head_dim", problem_head_dim_v(p))}};
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {

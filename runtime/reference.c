@@ -139,6 +139,7 @@ static void apply_rules(const Worker *w, int64_t b, const Row *row, double *s, f
   const Shape *n = &w->job->n;
   const HostTensor *slopes = &w->job->in->slopes;
   float cap = (float)n->softcap, slope = 0;
+  int64_t shift = problem_len_k(w->job->problem, b) - problem_len_q(w->job->problem, b);
   if (slopes->host)
     slope = ((const float *)slopes->host)[b * slopes->t.stride[0] + row->head * slopes->t.stride[1]];
   for (int64_t j = row->first; j < row->visible; j++) {
@@ -149,7 +150,7 @@ static void apply_rules(const Worker *w, int64_t b, const Row *row, double *s, f
       s32[j] = cap * tanhf(s32[j] / cap);
     }
     if (!slopes->host) continue;
-    int64_t far = llabs((long long)(row->query + n->seqlen_k - n->seqlen_q - j));
+    int64_t far = llabs((long long)(row->query + shift - j));
     s[j] -= (double)slope * (double)far;
     s32[j] -= slope * (float)far;
   }
@@ -233,11 +234,11 @@ static int choose_rows(const Job *job, int64_t b, int64_t hkv, int64_t q0, Row *
   const Shape *n = &job->n;
   int count = 0;
   for (int64_t g = 0; g < n->group; g++)
-    for (int64_t i = q0; i < q0 + TASK_ROWS && i < n->seqlen_q; i++) {
+    for (int64_t i = q0; i < q0 + TASK_ROWS && i < problem_len_q(job->problem, b); i++) {
       int64_t head = hkv * n->group + g;
       int64_t number = (b * n->heads_q + head) * n->seqlen_q + i;
       if (job->opts->every > 1 && number % job->opts->every) continue;
-      KeyRange keys = visible_range(job->problem, i);
+      KeyRange keys = visible_range(job->problem, b, i);
       rows[count++] =
           (Row){.head = head, .query = i, .first = keys.from, .visible = keys.to};
     }

@@ -1,25 +1,12 @@
 // Shapes: the dimensions a template declares, evaluated with a Problem's values.
 #include <assert.h>
 #include <string.h>
-#include <string.h>
 
 #include "problem.h"
 
-// Names that follow from a Problem's own values.  rows: the query rows that share a KV head.
-static bool derived_value(const Problem *p, const char *name, int64_t *out) {
-  if (strcmp(name, "rows")) return false;
-  int64_t group = problem_int(p, "heads_q", 1) / problem_int(p, "heads_kv", 1);
-  *out = problem_int(p, "seqlen_q", 0) * group;
-  return true;
-}
-
 bool problem_whole(const Problem *p, const char *name, int64_t *out) {
-  if (!strcmp(name, "rows")) {
-    int64_t group = problem_int(p, "heads_q", 1) / problem_int(p, "heads_kv", 1);
-    return !__builtin_mul_overflow(problem_int(p, "seqlen_q", 1), group, out);
-  }
   const Value *v = problem_value(p, name);
-  if (!v || v->is_float) return false;
+  if (!v || v->is_float) return problem_derived(p, name, out);
   *out = v->i;
   return true;
 }
@@ -27,11 +14,10 @@ bool problem_whole(const Problem *p, const char *name, int64_t *out) {
 Status dim_eval(const Dim *dim, const Problem *p, int64_t *out, Diag *d) {
   int64_t n = dim->n;
   if (dim->name) {
-    const Value *v = problem_value(p, dim->name);
-    if (v && !v->is_float) n = v->i;
-    else if (!derived_value(p, dim->name, &n))
+    if (!problem_whole(p, dim->name, &n))
       return diag_fail(d, ST_INPUT, "problem: no value for %s, which the template's shapes need",
-                       dim->name);
+                       strcmp(dim->name, "pages") && strcmp(dim->name, "pool_pages") ? dim->name
+                                                                                    : "page_size");
   }
   int64_t div = dim->div > 1 ? dim->div : 1;
   *out = n / div + (n % div > 0);

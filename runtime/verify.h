@@ -7,11 +7,15 @@
 // Host tensors: dense or strided memory of the tensor's dtype; data may be NULL when empty.
 typedef struct HostTensor { Tensor t; void *host; uint64_t bytes; } HostTensor;
 
+// What every element of the span holds before values are set; afterwards only gaps still do.
+typedef enum Fill { FILL_NAN, FILL_INF, FILL_ZERO } Fill;
+
 typedef struct AttnInputs { // [batch, seqlen, heads, head_dim] each, rounded to the dtype
   HostTensor q, k, v;
   // Natural units, f32: slopes [batch, heads_q] and sinks [heads_q]; host NULL where the Problem has
   // none.
   HostTensor slopes, sinks;
+  Fill fill; // of gaps, of rows past a sequence's end and of pages that no sequence needs
 } AttnInputs;
 
 // fp64 oracle: o and lse as doubles, dense [batch, seqlen_q, heads_q, head_dim] and

@@ -19,9 +19,10 @@ static void fill_elements(Dtype t, void *to, uint64_t count, double x) {
   for (uint64_t i = 0; i < count; i++) memcpy((char *)to + i * (uint64_t)bytes, one, (size_t)bytes);
 }
 
+double fill_value(Fill fill) { return fill == FILL_NAN ? NAN : fill == FILL_INF ? INFINITY : 0; }
+
 void host_tensor_fill(HostTensor *h, Fill fill) {
-  double with = fill == FILL_NAN ? NAN : fill == FILL_INF ? INFINITY : 0;
-  fill_elements(h->t.dtype, h->host, h->bytes / (uint64_t)dtype_bytes(h->t.dtype), with);
+  fill_elements(h->t.dtype, h->host, h->bytes / (uint64_t)dtype_bytes(h->t.dtype), fill_value(fill));
 }
 
 Status host_tensor_make(HostTensor *h, Dtype t, int rank, const int64_t shape[], const Layout *l,
@@ -115,7 +116,7 @@ static Status make_rules(const Problem *p, int64_t b, int64_t hq, AttnInputs *ou
 }
 
 Status inputs_make(const Problem *p, Dtype t, Fill fill, AttnInputs *out, Diag *d) {
-  *out = (AttnInputs){0};
+  *out = (AttnInputs){.fill = fill};
   int64_t b = problem_int(p, "batch", 1), hq = problem_int(p, "heads_q", 1);
   int64_t dim = problem_int(p, "head_dim", 1);
   int64_t q[4] = {b, problem_int(p, "seqlen_q", 1), hq, dim};
@@ -127,6 +128,17 @@ Status inputs_make(const Problem *p, Dtype t, Fill fill, AttnInputs *out, Diag *
   if (st == ST_OK) st = make_rules(p, b, hq, out, d);
   if (st != ST_OK) inputs_free(out);
   return st;
+}
+
+void inputs_end(const Problem *p, AttnInputs *in) {
+  HostTensor *t[] = {&in->q, &in->k, &in->v};
+  for (int x = 0; x < 3 && problem_varlen(p); x++) {
+    const int64_t *n = t[x]->t.shape;
+    for (int64_t b = 0; b < n[0]; b++)
+      for (int64_t i = x ? problem_len_k(p, b) : problem_len_q(p, b); i < n[1]; i++)
+        for (int64_t h = 0; h < n[2]; h++)
+          for (int64_t e = 0; e < n[3]; e++) host_set(t[x], b, i, h, e, fill_value(in->fill));
+  }
 }
 
 void inputs_free(AttnInputs *in) {

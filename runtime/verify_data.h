@@ -13,14 +13,13 @@ typedef struct Layout {
 } Layout;
 extern const Layout layout_dense, layout_q, layout_k, layout_v, layout_o;
 
-// What every element of the span holds before values are set; afterwards only gaps still do.
-typedef enum Fill { FILL_NAN, FILL_INF, FILL_ZERO } Fill;
 
 // Allocates the span.  The shape's product must have been checked (problem_check).
 Status host_tensor_make(HostTensor *h, Dtype t, int rank, const int64_t shape[], const Layout *l,
                         Fill fill, Diag *d);
 void host_tensor_free(HostTensor *h);
 void host_tensor_fill(HostTensor *h, Fill fill);
+double fill_value(Fill fill);
 
 // Element access in [batch, seqlen, heads, dim] (rank 4) or [batch, heads, seqlen] (rank 3) order.
 static inline int64_t tensor_at(const Tensor *t, int64_t i, int64_t j, int64_t k, int64_t e) {
@@ -47,6 +46,8 @@ uint64_t random_bits(uint64_t seed, uint64_t n); // n-th number of a stream
 // The three inputs of a problem in their layouts.  K and V have rows of memory past seqlen_k, which no
 // query may see: they hold what the gaps hold.
 Status inputs_make(const Problem *p, Dtype t, Fill fill, AttnInputs *out, Diag *d);
+// Rows past a sequence's own get back what the gaps hold.
+void inputs_end(const Problem *p, AttnInputs *in);
 void inputs_free(AttnInputs *in);
 void inputs_fill_random(AttnInputs *in, uint64_t seed);
 #endif

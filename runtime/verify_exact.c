@@ -13,14 +13,15 @@ static const char *const form_names[FORMS] = {"closed-form", "integer", "constan
                                               "one-hot"};
 
 typedef struct EqualV {
-  int64_t keys, heads, dim;
-  Dtype dtype;
+  const Problem *problem;
+  int64_t heads, dim;
 } EqualV;
 
 // The key whose one-hot sits in column e of (batch b, head h): the first, the last, its neighbours,
 // then spread over all keys, differently in each head.
 static int64_t probe(const EqualV *x, int64_t b, int64_t h, int64_t e) {
-  int64_t n = x->keys, slot = e / FORMS, at = b * x->heads + h;
+  int64_t n = problem_len_k(x->problem, b), slot = e / FORMS, at = b * x->heads + h;
+  if (n == 0) return 0;
   if (slot == 0) return at % n;
   if (slot == 1) return n - 1 - at % n;
   return (int64_t)(random_bits(17, (uint64_t)(at * x->dim + slot)) % (uint64_t)n);
@@ -48,8 +49,8 @@ static void expected_means(const Problem *p, const AttnInputs *in, Reference *re
     for (int64_t e = 0; e < dim; e++) {
       int64_t b = bk / hkv, k = bk % hkv, j = 0, first = 0;
       double sum = 0;
-      for (int64_t i = 0; i < sq; i++) {
-        KeyRange keys = visible_range(p, i);
+      for (int64_t i = 0; i < problem_len_q(p, b); i++) {
+        KeyRange keys = visible_range(p, b, i);
         int64_t n = keys.to - keys.from;
         for (; j < keys.to; j++) sum += host_get(&in->v, b, j, k, e);
         for (; first < keys.from; first++) sum -= host_get(&in->v, b, first, k, e);
@@ -79,7 +80,19 @@ static Tolerance form_tolerance(int form, int64_t keys, Dtype o) {
 // cuts the sum of the two off.
 #define SPLIT_LOSS 0x1p-22
 
-static bool power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
+// Every sequence with a power-of-two number of keys, `most` at most; one without any stays so.
+static Problem *powers_of_two(const GateRun *g, int64_t most) {
+  Problem *p = problem_with(g->arena, g->problem, "seqlen_k", most);
+  const Value *v = problem_value(p, "seqlens_k");
+  if (!v) return p;
+  int64_t *list = arena_array(g->arena, int64_t, v->nlist + 1);
+  for (int i = 0; i < v->nlist; i++) {
+    for (list[i] = 1; 2 * list[i] <= v->list[i];) list[i] *= 2;
+    if (!v->list[i]) list[i] = 0;
+  }
+  problem_set_list(p, "seqlens_k", list, v->nlist);
+  return p;
+}
 
 static void compare_forms(GateRun *g, const Problem *p, const Reference *ref, const Outputs *out,
                           bool only_one_hot) {
@@ -91,7 +104,8 @@ static void compare_forms(GateRun *g, const Problem *p, const Reference *ref, co
       continue;
     }
     GateResult *r = gate_new(g, only_one_hot ? "one-hot-exact" : form_names[form]);
-    Expected x = {.o = ref->o,
+    Expected x = {.problem = p,
+                  .o = ref->o,
                   .o_max = form_tolerance(form, sk, out->o.t.dtype),
                   .o_mean = -1,
                   .forms = FORMS,
@@ -131,10 +145,11 @@ static Status equal_weights(GateRun *g, const Problem *p, bool only_one_hot, Dia
   Status st = inputs_make(p, g->runner->in_dtype, FILL_NAN, &in, d);
   if (st == ST_OK) st = reference_room(p, &ref, d);
   if (st == ST_OK) {
-    EqualV v = {.keys = in.v.t.shape[1], .heads = in.v.t.shape[2], .dim = in.v.t.shape[3]};
+    EqualV v = {.problem = p, .heads = in.v.t.shape[2], .dim = in.v.t.shape[3]};
     host_fill_with(&in.q, nought, NULL);
     host_fill_random(&in.k, g->opts->seed + 11, 1);
     host_fill_with(&in.v, equal_value, &v);
+    inputs_end(p, &in);
     expected_means(p, &in, &ref);
     st = g->runner->run(g->runner->ctx, p, &in, g->opts->grid, &out, d);
   }
@@ -161,9 +176,8 @@ Status gate_equal_weights(GateRun *g, Diag *d) {
   while (exact * 2 <= sk && exact < 16384) exact *= 2; // 2^-14 is still a normal f16
   if (st != ST_OK || g->opts->quick || problem_int(g->problem, "causal", 0) || sk == 0 ||
       problem_windowed(g->problem)) return st;
-  bool same = power_of_two(sk) && exact == sk;
-  return equal_weights(g, same ? g->problem : problem_with(g->arena, g->problem, "seqlen_k", exact),
-                       true, d);
+  bool same = !problem_varlen(g->problem) && exact == sk;
+  return equal_weights(g, same ? g->problem : powers_of_two(g, exact), true, d);
 }
 
 // One visible key: its weight is 1, O is its V to the bit, LSE its score.
@@ -183,12 +197,13 @@ Status gate_one_key(GateRun *g, Diag *d) {
   Status st = inputs_make(p, g->runner->in_dtype, FILL_INF, &in, d);
   if (st == ST_OK) {
     inputs_fill_random(&in, g->opts->seed + 5);
+    inputs_end(p, &in);
     st = reference_attention(p, &in, g->opts->threads, &ref, d);
   }
   if (st == ST_OK) st = g->runner->run(g->runner->ctx, p, &in, g->opts->grid, &out, d);
   if (st == ST_OK) {
     GateResult *r = gate_new(g, "one-key");
-    Expected x = expect_of_run(g, &ref, &out, 1);
+    Expected x = expect_of_run(g, p, &ref, &out, 1);
     x.o_max = (Tolerance){.rel = g->split ? SPLIT_LOSS : 0};
     x.o_mean = g->split ? -1 : 0;
     compare_outputs(&x, &out.o, out.lse.host ? &out.lse : NULL, r);

@@ -31,6 +31,7 @@ void gate_note_damage(GateRun *g, GateResult *r, const Outputs *out) {
 Problem *problem_with(Arena *a, const Problem *p, const char *name, int64_t value) {
   Problem *c = problem_copy(a, p);
   problem_set_int(c, name, value);
+  problem_fit_lengths(c);
   return c;
 }
 
@@ -56,9 +57,11 @@ static double lse_allowed(const Reference *ref, const Outputs *out) {
 
 // Two means over R rows of peaked weights differ by chance, by about 1/sqrt(R) of themselves, and
 // those of fp32 outputs are fractions of an ulp besides.
-static double mean_allowed(const Reference *ref, const Outputs *out, double max_o, int64_t every) {
+static double mean_allowed(const Reference *ref, const Outputs *out, double max_o) {
   const int64_t *n = out->o.t.shape;
-  double rows = (double)(n[0] * n[1] * n[2]) / (double)(every > 1 ? every : 1);
+  int64_t there = 0; // rows past a sequence's end and those that were left out are NaN
+  for (int64_t i = 0; i < n[0] * n[1] * n[2]; i++) there += !isnan(ref->lse[i]);
+  double rows = (double)there;
   double chance = 1 + 4 / sqrt(rows > 1 ? rows : 1);
   double floor = out->o.t.dtype == DT_F32 ? dtype_ulp(DT_F32, max_o) / 4 : 0;
   return 1.5 * ref->plain_mean * chance + floor;
@@ -70,7 +73,7 @@ Expected expect_reference(const Reference *ref, const Outputs *out, int64_t ever
   Expected x = {.o = ref->o,
                 .lse = ref->lse,
                 .o_max = {.abs = 2 * ref->plain_max + dtype_ulp(t, max_o)},
-                .o_mean = mean_allowed(ref, out, max_o, every),
+                .o_mean = mean_allowed(ref, out, max_o),
                 .every = every};
   if (t == DT_F64) { // the fp64 kernel: nothing is rounded to less, so e says nothing
     x.o_max = x.lse_max = (Tolerance){.abs = 0x1p-40, .rel = 0x1p-40};
@@ -81,8 +84,10 @@ Expected expect_reference(const Reference *ref, const Outputs *out, int64_t ever
   return x;
 }
 
-Expected expect_of_run(const GateRun *g, const Reference *ref, const Outputs *out, int64_t every) {
+Expected expect_of_run(const GateRun *g, const Problem *p, const Reference *ref, const Outputs *out,
+                       int64_t every) {
   Expected x = expect_reference(ref, out, every);
+  x.problem = p;
   if (g->split) { // 2^-22 of each product; a score is a sum that is cut 3 head_dim / 8 times
     x.o_max.abs *= 3;
     x.o_mean *= 2;
@@ -92,18 +97,41 @@ Expected expect_of_run(const GateRun *g, const Reference *ref, const Outputs *ou
 }
 
 // ---- gate 4 ------------------------------------------------------------------------------------
+// Rows whose bits may differ.
+typedef struct Skip {
+  const Problem *problem;
+  bool last;  // a sequence's last query
+  int parity; // sequences with keys that are even (0) or odd (1) among those; -1: none
+} Skip;
+
+// Number of the sequence among those with keys.
+static int64_t number_of(const Problem *p, int64_t batch) {
+  int64_t n = 0;
+  for (int64_t b = 0; b < batch; b++) n += problem_len_k(p, b) > 0;
+  return n;
+}
+
+static bool spoiled(const Skip *s, int64_t batch) {
+  return s->parity >= 0 && number_of(s->problem, batch) % 2 == s->parity;
+}
+
+static bool last_query(const Skip *s, int64_t batch, int64_t row) {
+  return s && s->last && row == problem_len_q(s->problem, batch) - 1;
+}
+
 // The same bits, gaps and all.
 static void compare_bits(const char *name, const HostTensor *a, const HostTensor *b,
-                         const int64_t skip_row, GateResult *r) {
+                         const Skip *skip, GateResult *r) {
   const int64_t *n = a->t.shape;
   bool rows = a->t.rank == 4; // [batch, seqlen, heads, dim], else [batch, heads, seqlen]
   int64_t last = rows ? n[3] : 1;
   size_t bytes = (size_t)dtype_bytes(a->t.dtype);
-  for (int64_t i = 0; i < n[0]; i++)
+  for (int64_t i = 0; i < n[0]; i++) {
+    if (skip && spoiled(skip, i)) continue;
     for (int64_t j = 0; j < n[1]; j++)
       for (int64_t k = 0; k < n[2]; k++)
         for (int64_t e = 0; e < last; e++) {
-          if ((rows ? j : k) == skip_row) continue;
+          if (last_query(skip, i, rows ? j : k)) continue;
           r->compared++;
           size_t at = (size_t)tensor_at(&a->t, i, j, k, e) * bytes;
           if (!memcmp((char *)a->host + at, (char *)b->host + at, bytes)) continue;
@@ -120,12 +148,12 @@ static void compare_bits(const char *name, const HostTensor *a, const HostTensor
                               .expected = x,
                               .got = y};
         }
+  }
 }
 
-static void compare_runs(const Outputs *first, const Outputs *again, int64_t skip_row,
-                         GateResult *r) {
-  compare_bits("o", &first->o, &again->o, skip_row, r);
-  if (first->lse.host) compare_bits("lse", &first->lse, &again->lse, skip_row, r);
+static void compare_runs(const Outputs *first, const Outputs *again, const Skip *skip, GateResult *r) {
+  compare_bits("o", &first->o, &again->o, skip, r);
+  if (first->lse.host) compare_bits("lse", &first->lse, &again->lse, skip, r);
 }
 
 static Status grid_run(GateRun *g, const Problem *p, const AttnInputs *in, const Outputs *first,
@@ -133,7 +161,7 @@ static Status grid_run(GateRun *g, const Problem *p, const AttnInputs *in, const
   Outputs out;
   Status st = g->runner->run(g->runner->ctx, p, in, grid, &out, d);
   if (st != ST_OK) return st;
-  compare_runs(first, &out, -1, r);
+  compare_runs(first, &out, NULL, r);
   gate_note_damage(g, r, &out);
   if (!r->passed && !r->note) r->note = arena_printf(g->arena, "with %u block(s)", grid);
   outputs_free(&out);
@@ -162,6 +190,7 @@ static Problem *smaller(Arena *a, const Problem *p, double flops) {
     else if (sk > 300) problem_set_int(c, "seqlen_k", sk / 2);
     else break;
     problem_set_int(c, "heads_q", problem_int(c, "heads_kv", 1) * group);
+    problem_fit_lengths(c);
   }
   return c;
 }
@@ -176,6 +205,7 @@ static Status gate_grid(GateRun *g, const AttnInputs *in, const Outputs *first, 
   Status st = inputs_make(p, g->runner->in_dtype, FILL_NAN, &small, d);
   if (st == ST_OK) {
     inputs_fill_random(&small, g->opts->seed + 1);
+    inputs_end(p, &small);
     st = g->runner->run(g->runner->ctx, p, &small, 0, &out, d);
   }
   if (st == ST_OK) st = compare_grids(g, p, &small, &out, d);
@@ -197,56 +227,79 @@ static void refill_gaps(const AttnInputs *from, AttnInputs *to) {
   }
 }
 
-// The last key is seen by the last query only: there K is NaN and V large.
-static void spoil_last_key(AttnInputs *in) {
+// K and V of one key, of all heads.
+static void spoil_key(AttnInputs *in, int64_t b, int64_t j, double k, double v) {
   const int64_t *n = in->k.t.shape;
-  for (int64_t b = 0; b < n[0]; b++)
-    for (int64_t h = 0; h < n[2]; h++)
-      for (int64_t e = 0; e < n[3] || e < in->v.t.shape[3]; e++) {
-        if (e < n[3]) host_set(&in->k, b, n[1] - 1, h, e, NAN);
-        if (e < in->v.t.shape[3]) host_set(&in->v, b, n[1] - 1, h, e, 16384);
-      }
+  for (int64_t h = 0; h < n[2]; h++) {
+    for (int64_t e = 0; e < n[3]; e++) host_set(&in->k, b, j, h, e, k);
+    for (int64_t e = 0; e < in->v.t.shape[3]; e++) host_set(&in->v, b, j, h, e, v);
+  }
+}
+
+// The last key is seen by the last query only: there K is NaN and V large.
+static void spoil_last_key(const Problem *p, AttnInputs *in) {
+  for (int64_t b = 0; b < in->k.t.shape[0]; b++)
+    if (problem_len_k(p, b) > 0) spoil_key(in, b, problem_len_k(p, b) - 1, NAN, 16384);
 }
 
 // Keys that the window of no query reaches: K is NaN; V is too where no tile of 256 keys can hold a
 // visible one as well, and large where one may.
 static void spoil_unreached(const Problem *p, AttnInputs *in) {
-  int64_t first = visible_range(p, 0).from, last = visible_range(p, in->q.t.shape[1] - 1).to;
-  const int64_t *n = in->k.t.shape;
-  for (int64_t b = 0; b < n[0]; b++)
-    for (int64_t j = 0; j < n[1]; j++) {
-      if (j >= first && j < last) continue;
-      double v = j + 256 <= first || j >= last + 256 ? NAN : 16384;
-      for (int64_t h = 0; h < n[2]; h++) {
-        for (int64_t e = 0; e < n[3]; e++) host_set(&in->k, b, j, h, e, NAN);
-        for (int64_t e = 0; e < in->v.t.shape[3]; e++) host_set(&in->v, b, j, h, e, v);
-      }
-    }
+  for (int64_t b = 0; b < in->k.t.shape[0]; b++) {
+    int64_t rows = problem_len_q(p, b);
+    if (!rows) continue;
+    int64_t first = visible_range(p, b, 0).from, last = visible_range(p, b, rows - 1).to;
+    for (int64_t j = 0; j < problem_len_k(p, b); j++)
+      if (j < first || j >= last)
+        spoil_key(in, b, j, NAN, j + 256 <= first || j >= last + 256 ? NAN : 16384);
+  }
 }
 
-// Infinite where the first run had NaN, and under a causal mask a NaN that only the last row sees:
-// every other row must come out with the same bits.
-static Status gate_unseen(GateRun *g, const AttnInputs *in, const Outputs *first, Diag *d) {
+// Other sequences are nobody's: every second one is NaN altogether.
+static void spoil_sequences(const Skip *skip, AttnInputs *in) {
+  for (int64_t b = 0; b < in->k.t.shape[0]; b++) {
+    if (!spoiled(skip, b)) continue;
+    for (int64_t j = 0; j < problem_len_k(skip->problem, b); j++) spoil_key(in, b, j, NAN, NAN);
+    for (int64_t i = 0; i < problem_len_q(skip->problem, b); i++)
+      for (int64_t h = 0; h < in->q.t.shape[2]; h++)
+        for (int64_t e = 0; e < in->q.t.shape[3]; e++) host_set(&in->q, b, i, h, e, NAN);
+  }
+}
+
+static Status unseen_run(GateRun *g, const AttnInputs *in, const Outputs *first, const Skip *skip,
+                         GateResult *r, Diag *d) {
   const Problem *p = g->problem;
-  int64_t sq = problem_int(p, "seqlen_q", 1), sk = problem_int(p, "seqlen_k", 0);
-  bool spoil = problem_int(p, "causal", 0) && sq > 1 && sk > 0;
   AttnInputs other;
   Outputs out = {0};
   Status st = inputs_make(p, g->runner->in_dtype, FILL_INF, &other, d);
   if (st == ST_OK) {
     refill_gaps(in, &other);
-    if (problem_windowed(p) && sq > 0) spoil_unreached(p, &other);
-    if (spoil) spoil_last_key(&other);
+    inputs_end(p, &other);
+    if (problem_windowed(p)) spoil_unreached(p, &other);
+    if (skip->last) spoil_last_key(p, &other);
+    spoil_sequences(skip, &other);
     st = g->runner->run(g->runner->ctx, p, &other, g->opts->grid, &out, d);
   }
   if (st == ST_OK) {
-    GateResult *r = gate_new(g, "unseen");
-    compare_runs(first, &out, spoil ? sq - 1 : -1, r);
+    compare_runs(first, &out, skip, r);
     gate_note_damage(g, r, &out);
   }
   outputs_free(&out);
   inputs_free(&other);
   return st;
+}
+
+// Infinite where the first run had NaN, and under a causal mask a NaN that only the last row sees:
+// every other row must come out with the same bits.  With lengths of their own, the even sequences
+// must not notice that the odd ones are NaN, nor the other way round.
+static Status gate_unseen(GateRun *g, const AttnInputs *in, const Outputs *first, Diag *d) {
+  const Problem *p = g->problem;
+  bool last = problem_int(p, "causal", 0) && problem_int(p, "seqlen_q", 1) > 1 &&
+              problem_int(p, "seqlen_k", 0) > 0;
+  GateResult *r = gate_new(g, "unseen");
+  if (!problem_varlen(p)) return unseen_run(g, in, first, &(Skip){p, last, -1}, r, d);
+  Status st = unseen_run(g, in, first, &(Skip){p, last, 0}, r, d);
+  return st == ST_OK ? unseen_run(g, in, first, &(Skip){p, last, 1}, r, d) : st;
 }
 
 // ---- gates 2, 4 and 5 together -----------------------------------------------------------------
@@ -267,8 +320,9 @@ static Status oracle_rows(GateRun *g, const AttnInputs *in, int64_t *every, Refe
   opts.score = g->rule ? hook_rule_score : NULL;
   opts.ctx = g->rule;
   st = reference_rows(g->problem, in, &opts, out, d);
-  // The device's oracle knows no rules: rows are sampled then.
-  if (st != ST_OK || *every == 1 || !g->all_rows || problem_has_rules(g->problem)) return st;
+  // The device's oracle knows no rules and one length: rows are sampled then.
+  if (st != ST_OK || *every == 1 || !g->all_rows || problem_has_rules(g->problem) || problem_varlen(g->problem))
+    return st;
   Reference all;
   st = g->all_rows(g->all_rows_ctx, g->problem, in, out, *every, &all, d);
   if (st != ST_OK) return reference_free(out), st;
@@ -287,7 +341,7 @@ static Status compare_reference(GateRun *g, const AttnInputs *in, const Outputs 
   Status st = oracle_rows(g, in, &every, &ref, d);
   if (st != ST_OK) return st;
   GateResult *r = gate_new(g, "reference");
-  Expected x = expect_of_run(g, &ref, out, every);
+  Expected x = expect_of_run(g, g->problem, &ref, out, every);
   compare_outputs(&x, &out->o, out->lse.host ? &out->lse : NULL, r);
   gate_note_damage(g, r, out);
   reference_free(&ref);
@@ -299,6 +353,7 @@ static Status make_inputs(GateRun *g, AttnInputs *in, Diag *d) {
   if (st != ST_OK) return st;
   if (g->opts->real) refill_gaps(g->opts->real, in);
   else inputs_fill_random(in, g->opts->seed + 1);
+  inputs_end(g->problem, in);
   return ST_OK;
 }
 

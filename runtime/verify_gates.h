@@ -34,8 +34,9 @@ void gate_note_damage(GateRun *g, GateResult *r, const Outputs *out);
 // Gate 2's tolerances from the plain formula's error and the sizes of the outputs.
 Expected expect_reference(const Reference *ref, const Outputs *out, int64_t every);
 // The same, and what split products may err by besides.
-Expected expect_of_run(const GateRun *g, const Reference *ref, const Outputs *out, int64_t every);
-// A problem with one value changed.
+Expected expect_of_run(const GateRun *g, const Problem *p, const Reference *ref, const Outputs *out,
+                       int64_t every);
+// A problem with one value changed, and the lengths of its sequences to fit.
 Problem *problem_with(Arena *a, const Problem *p, const char *name, int64_t value);
 
 // Gate 3's problem, input and committed row (false: there is none), for tests too.

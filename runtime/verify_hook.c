@@ -34,7 +34,7 @@ static bool is_own(const char *name) {
   const char *const own[] = {"q", "k", "v", "scores"};
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
     if (!strcmp(own[i], name)) return true;
-  return false;
+  return lengths_tensor(name);
 }
 
 static double extra_value(Dtype t, uint64_t r) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "verify_hook.h"
+#include "verify_layout.h"
 
 // ---- guarded buffers ---------------------------------------------------------------------------
 // On the device and in `image`: GUARD_BYTES of poison, the span, GUARD_BYTES of poison.
@@ -17,7 +18,7 @@ typedef struct Buffer {
   char *after; // as read back
 } Buffer;
 
-enum { B_Q, B_K, B_V, B_SLOPES, B_SINKS, B_O, B_LSE, B_WORK, NBUFFERS };
+enum { B_O = NINPUTS, B_LSE, B_WORK, NBUFFERS }; // the inputs come first
 
 static uint64_t guarded(uint64_t span) { return (span + 2 * GUARD_BYTES + 255) / 256 * 256; }
 static DevPtr buffer_data(const Buffer *b) { return b->base + GUARD_BYTES; }
@@ -76,24 +77,21 @@ static void check_workspace(const Operator *op, const Buffer *work, Outputs *out
 }
 
 // ---- a run on a device -------------------------------------------------------------------------
-static bool has_lse(const Operator *op) { return operator_arg(op, "lse") != NULL; }
-
-static Status make_outputs(const Operator *op, Outputs *out, Diag *d) {
-  const ArgDecl *o = operator_arg(op, "o"), *lse = operator_arg(op, "lse");
-  int64_t o_shape[TENSOR_MAX_RANK], lse_shape[TENSOR_MAX_RANK];
-  Status st = arg_shape(o, op->problem, o_shape, d);
-  if (st == ST_OK && lse) st = arg_shape(lse, op->problem, lse_shape, d);
-  if (st != ST_OK) return st;
-  return outputs_make(o_shape, o->dtype, lse ? lse_shape : NULL, lse ? lse->dtype : DT_F32, out, d);
+static const char *name_of(int buffer) {
+  return buffer < NINPUTS ? input_names[buffer] : buffer == B_O ? "o" : "lse";
 }
 
-static Status make_buffers(const DeviceRun *run, const AttnInputs *in, const Outputs *out,
+static const HostTensor *tensor_of(const KernelInputs *in, const Outputs *out, int buffer) {
+  return buffer < NINPUTS ? &in->t[buffer] : buffer == B_O ? &out->o : &out->lse;
+}
+
+static Status make_buffers(const DeviceRun *run, const KernelInputs *in, const Outputs *out,
                            Buffer b[NBUFFERS], Diag *d) {
-  const HostTensor *t[] = {&in->q, &in->k, &in->v, &in->slopes, &in->sinks, &out->o, &out->lse};
-  const char *const names[] = {"q", "k", "v", "alibi_slopes", "sinks", "o", "lse"};
   Status st = ST_OK;
-  for (int i = 0; i < B_WORK && st == ST_OK; i++)
-    st = buffer_make(&b[i], run->dev, names[i], t[i]->bytes, t[i]->host, d);
+  for (int i = 0; i < B_WORK && st == ST_OK; i++) {
+    const HostTensor *t = tensor_of(in, out, i);
+    st = buffer_make(&b[i], run->dev, name_of(i), t->bytes, t->host, d);
+  }
   if (st != ST_OK) return st;
   Buffer *work = &b[B_WORK];
   const Operator *op = run->op;
@@ -103,16 +101,16 @@ static Status make_buffers(const DeviceRun *run, const AttnInputs *in, const Out
   return device_write(run->dev, work->base, work->image, guarded(work->span), d);
 }
 
-static Status bind_all(const DeviceRun *run, const AttnInputs *in, const Outputs *out,
+static Status bind_all(const DeviceRun *run, const KernelInputs *in, const Outputs *out,
                        const Buffer b[NBUFFERS], Diag *d) {
-  const HostTensor *t[] = {&in->q, &in->k, &in->v, &in->slopes, &in->sinks, &out->o, &out->lse};
   Status st = ST_OK;
   for (int i = 0; i < B_WORK && st == ST_OK; i++) {
-    if (i == B_LSE && !has_lse(run->op)) continue;
-    if ((i == B_SLOPES || i == B_SINKS) && !t[i]->host) continue; // rules the problem lacks
-    Tensor bound = t[i]->t;
-    bound.data = buffer_data(&b[i]);
-    st = operator_bind(run->op, b[i].name, &bound, d);
+    const HostTensor *t = tensor_of(in, out, i);
+    const ArgDecl *arg = operator_arg(run->op, name_of(i));
+    if (!t->host || (!arg && i > IN_SINKS)) continue; // of rules the problem lacks
+    if (!arg) return diag_fail(d, ST_INPUT, "%s takes no tensor %s", run->op->step[0].variant->id, name_of(i));
+    Tensor bound = layout_bound(arg, t, buffer_data(&b[i]));
+    st = operator_bind(run->op, name_of(i), &bound, d);
   }
   return st == ST_OK ? operator_bind_workspace(run->op, buffer_data(&b[B_WORK]), b[B_WORK].span, d)
                      : st;
@@ -122,7 +120,7 @@ static Status read_back(const DeviceRun *run, Buffer b[NBUFFERS], Outputs *out, 
   for (int i = 0; i < NBUFFERS; i++) {
     Status st = device_read(run->dev, b[i].after, b[i].base, guarded(b[i].span), d);
     if (st != ST_OK) return st;
-    check_guards(&b[i], i <= B_SINKS, out);
+    check_guards(&b[i], i < NINPUTS, out);
   }
   memcpy(out->o.host, b[B_O].after + GUARD_BYTES, out->o.bytes);
   if (out->lse.host) memcpy(out->lse.host, b[B_LSE].after + GUARD_BYTES, out->lse.bytes);
@@ -130,7 +128,7 @@ static Status read_back(const DeviceRun *run, Buffer b[NBUFFERS], Outputs *out, 
   bool launched = false;
   for (int i = 0; i < run->op->nsteps; i++) launched |= run->op->step[i].work > 0;
   if (launched) check_workspace(run->op, &b[B_WORK], out);
-  return st;
+  return st == ST_OK ? outputs_spread(run->op, out, d) : st;
 }
 
 static Status run_on_device(void *ctx, const Problem *p, const AttnInputs *in, uint32_t grid,
@@ -141,18 +139,21 @@ static Status run_on_device(void *ctx, const Problem *p, const AttnInputs *in, u
   if (grid) opts.grid = grid;
   if (problem_int(p, "chunks", 0) > 0) opts.chunks = problem_int(p, "chunks", 0);
   Buffer b[NBUFFERS] = {0};
+  KernelInputs laid = {0};
   Extras extras = {0};
   Status st = operator_replan(run->op, p, run->dev, &opts, d);
   if (st == ST_OK) st = check_memory(run->dev, device_run_bytes(run->op), d);
-  if (st == ST_OK) st = make_outputs(run->op, out, d);
-  if (st == ST_OK) st = make_buffers(run, in, out, b, d);
+  if (st == ST_OK) st = kernel_inputs(run->op, in, run->seed, &laid, d);
+  if (st == ST_OK) st = kernel_outputs(run->op, out, d);
+  if (st == ST_OK) st = make_buffers(run, &laid, out, b, d);
   if (st == ST_OK) st = extras_bind(run->op, run->dev, run->seed, &extras, d);
-  if (st == ST_OK) st = bind_all(run, in, out, b, d);
+  if (st == ST_OK) st = bind_all(run, &laid, out, b, d);
   if (st == ST_OK) st = operator_launch(run->op, run->dev, d);
   if (st == ST_OK) st = device_sync(run->dev, d);
   if (st == ST_OK) st = read_back(run, b, out, d);
   for (int i = 0; i < NBUFFERS; i++) buffer_free(&b[i], run->dev);
   extras_free(&extras, run->dev);
+  kernel_inputs_free(&laid);
   if (st != ST_OK) outputs_free(out);
   return st;
 }
@@ -188,7 +189,7 @@ uint64_t device_run_bytes(const Operator *op) {
     // Gaps of at most 64 bytes a row, and the rows that no query sees.
     uint64_t row = (uint64_t)t.shape[arg->rank - 1] * (uint64_t)dtype_bytes(arg->dtype);
     uint64_t dense = tensor_span_bytes(&t), rows = row ? dense / row : 0;
-    uint64_t tail = 5 * (uint64_t)t.shape[0] * (uint64_t)(arg->rank == 4 ? t.shape[2] : 0);
+    uint64_t tail = 5 * (uint64_t)t.shape[0] * (uint64_t)(arg->rank > 2 ? t.shape[arg->rank - 2] : 0);
     sum += guarded(dense + 64 * rows + tail * (row + 64));
   }
   diag_free(quiet);

@@ -285,7 +285,7 @@ static void start_flat(Fixture *f, const char *problem) { // every score is 0 be
 }
 
 static void expect_keys(Fixture *f, int64_t i, int64_t from, int64_t to) {
-  KeyRange r = visible_range(f->p, i);
+  KeyRange r = visible_range(f->p, 0, i);
   assert_int_equal(r.from, from);
   assert_int_equal(r.to, to);
   bool none = from == to;

@@ -1,0 +1,248 @@
+// Sequences of different lengths and pages of keys: the Problem's names, the tensors a kernel
+// reads, and the gates for kernels that take them, on the interpreter.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "verify.h"
+
+typedef struct Fixture {
+  Arena *a;
+  Diag *d;
+  Session *s;
+  Device *sim;
+} Fixture;
+
+static int setup(void **state) {
+  Fixture *f = test_calloc(1, sizeof *f);
+  f->a = arena_new();
+  f->d = diag_new();
+  f->s = session_open(NULL, f->d);
+  assert_non_null(f->s);
+  if (device_open("sim", &f->sim, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
+  *state = f;
+  return 0;
+}
+
+static int teardown(void **state) {
+  Fixture *f = *state;
+  device_close(f->sim);
+  session_close(f->s);
+  arena_free(f->a);
+  diag_free(f->d);
+  test_free(f);
+  return 0;
+}
+
+static Problem *accept(Fixture *f, const char *text) {
+  Problem *p;
+  diag_reset(f->d);
+  if (problem_parse(f->a, text, &p, f->d) != ST_OK) fail_msg("%s: %s", text, diag_text(f->d));
+  return p;
+}
+
+static void refuse(Fixture *f, const char *text, const char *why) {
+  Problem *p;
+  diag_reset(f->d);
+  assert_int_equal(problem_parse(f->a, text, &p, f->d), ST_INPUT);
+  if (!strstr(diag_text(f->d), why) || f->d->errors != 1)
+    fail_msg("%s: %s\nnot: %s", text, diag_text(f->d), why);
+}
+
+// ---- names -------------------------------------------------------------------------------------
+static void what_a_list_says(void **state) {
+  Fixture *f = *state;
+  Problem *p = accept(f, "hq=4,hkv=2,d=8,seqlens_q=3/0/5,seqlens_k=7/2/0");
+  int64_t n;
+  assert_string_equal(problem_text(f->a, p),
+                      "b=3,hq=4,hkv=2,sq=5,sk=7,seqlens_q=3/0/5,seqlens_k=7/2/0,d=8");
+  assert_true(problem_varlen(p));
+  assert_int_equal(problem_len_q(p, 2), 5);
+  assert_int_equal(problem_len_k(p, 1), 2);
+  assert_true(problem_whole(p, "total_q", &n) && n == 8);
+  assert_true(problem_whole(p, "total_k", &n) && n == 9);
+  assert_true(problem_whole(p, "offsets", &n) && n == 4);
+  assert_int_equal(problem_rows(p), 8);
+  // 21 + 0 + 0 pairs of a head; causal: the last 3 of 7 keys' queries see 5, 6 and 7
+  assert_true(problem_flops(p) == 4.0 * 4 * 21 * 8);
+  assert_true(problem_kv_bytes(p) == 2.0 * 2 * 9 * 8 * 4);
+  p = accept(f, "hq=1,d=1,causal=1,seqlens_q=3/2,seqlens_k=7/1");
+  assert_true(problem_flops(p) == 4.0 * (5 + 6 + 7 + 0 + 1));
+  KeyRange r = visible_range(p, 1, 0); // the first of two queries over one key sees none
+  assert_int_equal(r.to - r.from, 0);
+  r = visible_range(p, 0, 0);
+  assert_int_equal(r.to, 5);
+}
+
+static void equal_lengths_without_a_list(void **state) {
+  Problem *p = accept(*state, "b=3,hq=1,sq=4,sk=10,d=8");
+  int64_t n;
+  assert_false(problem_varlen(p));
+  assert_int_equal(problem_len_q(p, 2), 4);
+  assert_true(problem_whole(p, "total_k", &n) && n == 30);
+  assert_false(problem_whole(p, "pages", &n)); // no page_size
+  p = accept(*state,
+             "b=3,hq=1,sq=4,sk=10,d=8,total_k=12"); // a caller whose lengths are on the device
+  assert_true(problem_whole(p, "total_k", &n) && n == 12);
+}
+
+static void drawn_lengths(void **state) {
+  Fixture *f = *state;
+  Problem *p = accept(f, "b=5,hq=1,d=8,sq=9,sk=100,seqlens_k=seed:6,seqlens_q=seed:6");
+  int zeros = 0, longest = 0;
+  for (int b = 0; b < 5; b++) {
+    assert_in_range(problem_len_k(p, b), 0, 100);
+    assert_in_range(problem_len_q(p, b), 0, 9);
+    zeros += problem_len_k(p, b) == 0;
+    longest += problem_len_k(p, b) == 100;
+  }
+  assert_true(zeros >= 1 && longest >= 1);
+  // What is printed is a list, which says the same again.
+  Problem *again = accept(f, problem_text(f->a, p));
+  for (int b = 0; b < 5; b++) assert_int_equal(problem_len_k(again, b), problem_len_k(p, b));
+  Problem *other = accept(f, "b=5,hq=1,d=8,sq=9,sk=100,seqlens_k=seed:7");
+  bool same = true;
+  for (int b = 0; b < 5; b++) same &= problem_len_k(other, b) == problem_len_k(p, b);
+  assert_false(same);
+}
+
+static void lengths_that_fit(void **state) {
+  Fixture *f = *state;
+  Problem *p = accept(f, "hq=1,d=8,seqlens_q=3/0/5,seqlens_k=70/2/0,total_k=72");
+  problem_set_int(p, "batch", 2);
+  problem_set_int(p, "seqlen_k", 64);
+  problem_fit_lengths(p);
+  assert_int_equal(problem_check(p, f->d), ST_OK);
+  int64_t n;
+  assert_true(problem_whole(p, "total_k", &n) && n == 66);
+  assert_int_equal(problem_len_k(p, 0), 64);
+  assert_int_equal(problem_len_q(p, 1), 0);
+}
+
+static void what_is_refused(void **state) {
+  Fixture *f = *state;
+  refuse(f, "b=2,hq=1,sq=1,sk=9,d=8,seqlens_k=1/2/3", "seqlens_k has 3 lengths, batch is 2");
+  refuse(f, "hq=1,sq=1,sk=9,d=8,seqlens_k=1/10", "seqlens_k has a sequence of 10, seqlen_k is 9");
+  refuse(f, "hq=1,sq=1,sk=9,d=8,seqlens_k=1/-1", "a length is between 0 and");
+  refuse(f, "hq=1,sq=1,sk=9,d=8,seqlens_k=1//2", "takes a length for each sequence");
+  refuse(f, "hq=1,sq=1,sk=9,d=8,seqlens_k=", "takes a length for each sequence");
+  refuse(f, "hq=1,sq=1,d=8,seqlens_k=seed:1", "seqlen_k, which is not given");
+  refuse(f, "hq=1,sq=1,d=8,seqlens_k=2147483647/1", "the sum is 2^31 or more");
+  refuse(f, "hq=1,sq=1,d=8,seqlens_k=5/6,total_k=12", "total_k=12, the sum of seqlens_k is 11");
+  refuse(f, "hq=1,sq=1,d=8,sk=65,page=16,pages=4",
+         "65 keys reach beyond the block table, whose rows have 4 pages of 16");
+  refuse(f, "hq=1,sq=1,d=8,sk=65,page=0", "page_size is at least 1");
+}
+
+// ---- what a kernel reads ------------------------------------------------------------------------
+static void offsets(void **state) {
+  Fixture *f = *state;
+  Problem *p = accept(f, "hq=1,d=8,seqlens_q=3/0/5,seqlens_k=7/2/0");
+  int32_t x[4];
+  assert_int_equal(lengths_fill(p, "cu_seqlens_q", 0, x, f->d), ST_OK);
+  assert_memory_equal(x, ((int32_t[]){0, 3, 3, 8}), sizeof x);
+  assert_int_equal(lengths_fill(p, "cu_seqlens_k", 0, x, f->d), ST_OK);
+  assert_memory_equal(x, ((int32_t[]){0, 7, 9, 9}), sizeof x);
+  assert_int_equal(lengths_fill(p, "seqlens_k", 0, x, f->d), ST_OK);
+  assert_memory_equal(x, ((int32_t[]){7, 2, 0}), 3 * sizeof *x);
+}
+
+// 5 + 1 + 0 pages of a pool of 7, each once, in no order; the rest of the table is no page.
+static void block_tables(void **state) {
+  Fixture *f = *state;
+  Problem *p = accept(f, "hq=1,sq=1,d=8,seqlens_k=70/2/0,page=16,pages=6");
+  int32_t table[18], used = 0;
+  int64_t pool;
+  bool in_order = true, taken[7] = {0};
+  assert_true(problem_whole(p, "pool_pages", &pool) && pool == 7);
+  assert_int_equal(lengths_fill(p, "block_table", 3, table, f->d), ST_OK);
+  for (int b = 0; b < 3; b++)
+    for (int c = 0; c < 6; c++) {
+      int32_t page = table[b * 6 + c];
+      bool needed = c < (b == 0 ? 5 : b == 1 ? 1 : 0);
+      if (!needed) {
+        assert_int_equal(page, INT32_MAX);
+        continue;
+      }
+      assert_in_range(page, 0, 6);
+      assert_false(taken[page]);
+      taken[page] = true;
+      in_order &= page == used++;
+    }
+  assert_false(in_order);
+  problem_set_int(p, "pool_pages", 5);
+  assert_int_equal(lengths_fill(p, "block_table", 3, table, f->d), ST_INPUT);
+  assert_non_null(strstr(diag_text(f->d), "pool_pages=5, the sequences need 6 pages"));
+}
+
+// ---- gates
+// ---------------------------------------------------------------------------------------
+static Status judge(Fixture *f, const char *name, const char *params, const char *problem,
+                    Verdict *v) {
+  Problem *p = accept(f, problem);
+  Params given = {0};
+  char word[64];
+  VerifyOpts opts = {.seed = 3, .threads = 2};
+  for (int n; sscanf(params, "%63s%n", word, &n) == 1; params += n)
+    assert_int_equal(params_parse(f->a, &given, word, f->d), ST_OK);
+  *v = (Verdict){0};
+  return verify(f->s, f->sim, name, &given, p, &opts, v, f->a, f->d);
+}
+
+static void pass(Fixture *f, const char *name, const char *params, const char *problem) {
+  Verdict v;
+  if (judge(f, name, params, problem, &v) != ST_OK)
+    fail_msg("%s %s %s\n%s%s", name, params, problem, diag_text(f->d), verdict_text(f->a, &v));
+}
+
+static void decode(void **state) {
+  Fixture *f = *state;
+  pass(f, "decode_mma", "", "hq=6,hkv=2,sq=2,d=64,dtype=f16,causal=1,chunks=3,seqlens_k=70/0/1/33");
+  pass(f, "decode_mma", "warps=2",
+       "hq=4,hkv=2,sq=1,d=128,dtype=bf16,chunks=2,seqlens_k=50/97,page=16");
+  pass(f, "decode_mma", "varlen=1 paged=1",
+       "b=2,hq=2,hkv=1,sq=1,sk=40,d=64,dtype=f16,chunks=2,page=1");
+  pass(f, "decode_fma", "",
+       "b=4,hq=4,hkv=2,sq=2,sk=90,d=64,chunks=3,seqlens_k=seed:5,page=7,wl=20");
+  pass(f, "decode_fma", "paged=1", "b=2,hq=2,sq=1,sk=65,d=32,chunks=3,page=64");
+}
+
+static void told(Fixture *f, const char *name, const char *params, const char *problem,
+                 const char *why) {
+  Verdict v;
+  assert_int_equal(judge(f, name, params, problem, &v), ST_INPUT);
+  if (!strstr(diag_text(f->d), why) || f->d->errors != 1)
+    fail_msg("%s\nnot: %s", diag_text(f->d), why);
+}
+
+static void variants_that_lack_something(void **state) {
+  Fixture *f = *state;
+  told(f, "decode_fma", "paged=1", "b=2,hq=2,sq=1,sk=65,d=32",
+       "decode_fma was built for K and V in pages, and the problem gives no page_size");
+  told(f, "decode_fma", "", "hq=2,sq=2,sk=65,d=32,seqlens_q=2/1",
+       "decode_fma takes as many queries from every sequence");
+  told(f, "decode_splitk", "", "hq=2,sq=1,d=32,seqlens_k=2/1",
+       "has no length of its own for each sequence");
+  told(f, "decode_splitk", "", "hq=2,sq=1,sk=9,d=32,page=4",
+       "has no block table for pages of keys");
+  told(f, "decode_fma", "varlen=0", "hq=2,sq=1,d=32,seqlens_k=2/1", "disagree");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_a_list_says),
+      cmocka_unit_test(equal_lengths_without_a_list),
+      cmocka_unit_test(drawn_lengths),
+      cmocka_unit_test(lengths_that_fit),
+      cmocka_unit_test(what_is_refused),
+      cmocka_unit_test(offsets),
+      cmocka_unit_test(block_tables),
+      cmocka_unit_test(decode),
+      cmocka_unit_test(variants_that_lack_something),
+  };
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
