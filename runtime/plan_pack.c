@@ -105,7 +105,7 @@ static Status check_lengths(const Operator *op, Diag *d) {
       return diag_fail(d, ST_INPUT, "%s takes as many queries from every sequence, and seqlens_q differ", name);
   if (k && !operator_arg(op, "cu_seqlens_k") && !operator_arg(op, "seqlens_k"))
     return diag_fail(d, ST_INPUT, "%s takes as many keys from every sequence, and the problem has seqlens_k", name);
-  if (operator_arg(op, "block_table") && !problem_value(op->problem, "page_size"))
+  if (operator_arg(op, "block_table") && problem_int(op->problem, "page_size", 0) < 1)
     return diag_fail(d, ST_INPUT, "%s was built for K and V in pages, and the problem gives no page_size", name);
   return ST_OK;
 }

@@ -17,7 +17,7 @@ const ProblemName problem_names[] = {
     {"seqlens_k", "seqlens_k", PROBLEM_LIST, 0, "keys of each sequence; seqlen_k is the largest"},
     {"tq", "total_q", PROBLEM_SIZE, 0, "queries of all sequences; follows from seqlens_q"},
     {"tk", "total_k", PROBLEM_SIZE, 0, "keys of all sequences; follows from seqlens_k"},
-    {"page", "page_size", PROBLEM_SIZE, 1, "keys of a page, where K and V are in pages"},
+    {"page", "page_size", PROBLEM_SIZE, 0, "keys of a page; 0: K and V are not in pages"},
     {"pages", "pages", PROBLEM_SIZE, 0, "columns of the block table; as many as seqlen_k needs"},
     {"pool", "pool_pages", PROBLEM_SIZE, 0, "pages there are; those needed and some spare ones"},
     {"d", "head_dim", PROBLEM_SIZE, 1, "elements of a head"},

@@ -60,7 +60,7 @@ bool problem_derived(const Problem *p, const char *name, int64_t *out) {
   if (!strcmp(name, "offsets")) return *out = problem_int(p, "batch", 1) + 1, true;
   if (!strcmp(name, "rows"))
     return !__builtin_mul_overflow(problem_int(p, "seqlen_q", 1), group, out);
-  if (!problem_value(p, "page_size")) return false;
+  if (problem_int(p, "page_size", 0) < 1) return false;
   if (!strcmp(name, "pages")) return *out = pages_of(p, problem_int(p, "seqlen_k", 0)), true;
   if (strcmp(name, "pool_pages")) return false;
   *out = needed_pages(p);
@@ -180,12 +180,13 @@ static void check_list(const Problem *p, const Side *s, Diag *d) {
 
 void lengths_check(const Problem *p, Diag *d) {
   for (int s = 0; s < 2; s++) check_list(p, &sides[s], d);
-  const Value *size = problem_value(p, "page_size"), *pages = problem_value(p, "pages");
+  const Value *pages = problem_value(p, "pages");
+  int64_t size = problem_int(p, "page_size", 0);
   int64_t keys = problem_int(p, "seqlen_k", 0);
-  if (size && pages && pages_of(p, keys) > pages->i)
+  if (size > 0 && pages && pages_of(p, keys) > pages->i)
     diag_fail(d, ST_INPUT,
               "problem: %lld keys reach beyond the block table, whose rows have %lld pages of %lld",
-              (long long)keys, (long long)pages->i, (long long)size->i);
+              (long long)keys, (long long)pages->i, (long long)size);
 }
 
 char *lengths_text(Arena *a, const Value *v) {

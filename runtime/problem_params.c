@@ -57,7 +57,7 @@ static void fix_rules(Arena *a, const Problem *p, const TemplateInfo *t, Params 
                {"alibi", "ALiBi slopes", problem_int(p, "alibi", 0) != 0},
                {"sinks", "attention sinks", problem_int(p, "sinks", 0) != 0},
                {"varlen", "length of its own for each sequence", problem_varlen(p)},
-               {"paged", "block table for pages of keys", problem_value(p, "page_size") != NULL},
+               {"paged", "block table for pages of keys", problem_int(p, "page_size", 0) > 0},
                {"head_dim_v", "head_dim_v of its own",
                 problem_head_dim_v(p) != problem_int(p, "head_dim", problem_head_dim_v(p))}};
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {

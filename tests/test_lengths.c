@@ -135,7 +135,7 @@ static void what_is_refused(void **state) {
   refuse(f, "hq=1,sq=1,d=8,seqlens_k=5/6,total_k=12", "total_k=12, the sum of seqlens_k is 11");
   refuse(f, "hq=1,sq=1,d=8,sk=65,page=16,pages=4",
          "65 keys reach beyond the block table, whose rows have 4 pages of 16");
-  refuse(f, "hq=1,sq=1,d=8,sk=65,page=0", "page_size is at least 1");
+  refuse(f, "hq=1,sq=1,d=8,sk=65,page=-1", "page_size is at least 0");
 }
 
 // ---- what a kernel reads ------------------------------------------------------------------------
