@@ -217,6 +217,7 @@ typedef struct Barrier {
   uint32_t arrived[SIM_MAX_WARPS]; // lanes
   uint32_t value[SIM_MAX_WARPS];   // red: predicate of those lanes
   const Op *op;                    // of the first arrival
+  uint32_t thread;                 // that arrived first
 } Barrier;
 
 // setmaxnreg: registers a thread of each warp, and which warps of a group have executed it.

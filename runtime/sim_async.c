@@ -108,8 +108,8 @@ static const char *verb(AccessKind kind) {
 static void note_issue(Cta *c, const Cta *issuer, const Op *op, uint32_t thread) {
   uint32_t t[3];
   sim_thread_of(issuer, thread, t);
-  sim_trap_note(c, op, "it was issued here by thread (%u,%u,%u), and nothing that makes it complete "
-                "has been waited for", t[0], t[1], t[2]);
+  sim_trap_note(c, op, op, "the other party: it was issued here by thread (%u,%u,%u), and nothing "
+                "that makes it complete has been waited for", t[0], t[1], t[2]);
 }
 
 static const Op *trap_held(Warp *w, const Op *op, uint32_t lane, Cta *owner, AccessKind kind,
@@ -134,7 +134,7 @@ const Op *sim_async_trap(Warp *w, const Op *op, uint32_t lane, Cta *owner, Acces
       const Op *stop = sim_trap_at(w, op, lane, "the mbarrier at offset %llu of shared memory is "
                                    "used as data", (unsigned long long)(i & ~UINT64_C(7)));
       if (b)
-        sim_trap_note(w->cta, b->init, "it was initialised here; mbarrier.inval ends its life");
+        sim_trap_note(w->cta, op, b->init, "it was initialised here; mbarrier.inval ends its life");
       return stop;
     }
     if (s & SHADOW_FILLING)
@@ -172,9 +172,11 @@ const Op *sim_async_begin(Warp *w, uint32_t lane, const AsyncAccess *a) {
     return stop;
   const Op *by = a->kind == ACCESS_READ || !a->owner->wgmma
                      ? NULL : sim_wgmma_reader(a->owner, a->at, a->bytes);
-  if (by)
-    return sim_trap_at(w, a->op, lane, "writes shared memory in flight: the wgmma of line %u reads it "
-                       "until wgmma.wait_group", by->in->line);
+  if (by) {
+    sim_trap_at(w, a->op, lane, "writes shared memory in flight: the wgmma of line %u reads it "
+                "until wgmma.wait_group", by->in->line);
+    return sim_trap_note(w->cta, a->op, by, "the other party: it was issued here by a warpgroup");
+  }
   uint8_t *shadow = a->owner->shared.shadow + a->at;
   for (uint64_t i = 0; i < a->bytes; i++) {
     if (a->kind == ACCESS_WRITE)

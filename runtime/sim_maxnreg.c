@@ -74,12 +74,14 @@ static const Op *check_group(Warp *w, const Op *op) {
   if (have < GROUP_WARPS)
     return sim_trap_at(w, op, 0, "setmaxnreg needs a warpgroup of four warps: this one has %d", have);
   if (came & bit)
-    return sim_trap_at(w, op, 0, "warps %x of the warpgroup have not executed the setmaxnreg of line "
-                       "%u yet", ~came & 0xf, before->in->line);
-  if (came && before != op)
-    return sim_trap_at(w, op, 0, "other warps of the warpgroup execute the setmaxnreg of line %u: all "
-                       "four must execute the same", before->in->line);
-  return NULL;
+    sim_trap_at(w, op, 0, "warps %x of the warpgroup have not executed the setmaxnreg of line "
+                "%u yet", ~came & 0xf, before->in->line);
+  else if (came && before != op)
+    sim_trap_at(w, op, 0, "other warps of the warpgroup execute the setmaxnreg of line %u: all "
+                "four must execute the same", before->in->line);
+  else
+    return NULL;
+  return sim_trap_party(w, op, before, (uint32_t)(first + __builtin_ctz(came)) * 32);
 }
 
 static void executed(Warp *w, const Op *op) {

@@ -77,7 +77,7 @@ static const Op *take_arrivals(Warp *w, const Op *op, uint32_t lane, Mbarrier *b
   if (count < 1 || count > b->pending) {
     sim_trap_at(w, op, lane, "%u arrivals at the mbarrier at offset %llu, of which %u are missing in "
                 "phase %llu", count, (Big)b->at, b->pending, (Big)b->phase);
-    sim_trap_note(w->cta, b->init, "it was initialised here");
+    sim_trap_note(w->cta, op, b->init, "it was initialised here");
     return op;
   }
   b->pending -= count;
@@ -126,7 +126,7 @@ const Op *sim_mbar_raise(Warp *w, const Op *op, uint32_t lane, Cta *owner, uint6
 static const Op *trap_alive(Warp *w, const Op *op, uint32_t lane, const Mbarrier *b) {
   sim_trap_at(w, op, lane, "there is an mbarrier at offset %llu already (phase %llu, %u of %u "
               "arrivals missing)", (Big)b->at, (Big)b->phase, b->pending, b->expected);
-  sim_trap_note(w->cta, b->init, "it was initialised here; mbarrier.inval ends its life");
+  sim_trap_note(w->cta, op, b->init, "it was initialised here; mbarrier.inval ends its life");
   return op;
 }
 

@@ -89,9 +89,11 @@ void sim_enter(Warp *w, const Group *g); // registers and lanes of a group becom
 const Op *sim_trap_at(Warp *w, const Op *op, uint32_t lane, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-// Adds a place to the trap just made.
-void sim_trap_note(Cta *c, const Op *op, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
+// Adds a note at another instruction, `at`, to the trap just made; returns op.  A party: the thread
+// of the block that executed it.
+const Op *sim_trap_note(Cta *c, const Op *op, const Op *at, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+const Op *sim_trap_party(Warp *w, const Op *op, const Op *at, uint32_t thread);
 void sim_thread_of(const Cta *c, uint32_t linear, uint32_t out[3]); // %tid
 
 // Memory of another CTA of the cluster, by the rank in the address's high bits: why it can't be

@@ -432,6 +432,10 @@ static void one_lane(Warp *w, const Op *op, uint32_t lane, uint64_t address, Acc
   SyncVar *v = find_var(r, w->cta, owner, key, gives);
   if (!v)
     return;
+  if (kind == ACCESS_WRITE) { // who reads it reads nothing of the writes before it (ISA 8.8)
+    clock_reset(&v->narrow, w->cta->index, w->cta->nwarps, r->base);
+    clock_reset(&v->wide, w->cta->index, w->cta->nwarps, r->base);
+  }
   if (kind & ACCESS_READ)
     take(w, lane, v, strength, wide);
   if (gives)

@@ -106,15 +106,15 @@ static const Op *bad_arrival(Warp *w, const Op *op, uint32_t id, uint32_t count,
   if (!b->open)
     return NULL;
   if (b->count != count)
-    return sim_trap_at(w, op, lane,
-                       "barrier %u: a count of %u, but line %u arrived with %u (0: all threads)", id,
-                       count, b->op->in->line, b->count);
-  if ((b->kind >= BAR_POPC || op->kind >= BAR_POPC) && b->kind != op->kind)
-    return sim_trap_at(w, op, lane, "barrier %u: a reduction is mixed with line %u", id,
-                       b->op->in->line);
-  if (b->arrived[w->index] & w->active)
-    return sim_trap_at(w, op, lane, "barrier %u: arrived at twice before it was complete", id);
-  return NULL;
+    sim_trap_at(w, op, lane, "barrier %u: a count of %u, but line %u arrived with %u (0: all threads)",
+                id, count, b->op->in->line, b->count);
+  else if ((b->kind >= BAR_POPC || op->kind >= BAR_POPC) && b->kind != op->kind)
+    sim_trap_at(w, op, lane, "barrier %u: a reduction is mixed with line %u", id, b->op->in->line);
+  else if (b->arrived[w->index] & w->active)
+    sim_trap_at(w, op, lane, "barrier %u: arrived at twice before it was complete", id);
+  else
+    return NULL;
+  return sim_trap_party(w, op, b->op, b->thread);
 }
 
 const Op *sim_aligned_barrier(Warp *w, const Op *op) {
@@ -136,7 +136,8 @@ static const Op *op_bar(Warp *w, const Op *op) {
   Cta *c = w->cta;
   Barrier *b = &c->bar[id];
   if (!b->open) {
-    *b = (Barrier){.open = true, .count = count, .kind = op->kind, .op = op};
+    *b = (Barrier){.open = true, .count = count, .kind = op->kind, .op = op,
+                   .thread = (uint32_t)w->index * 32 + (uint32_t)sim_first(w->active)};
     c->barriers++;
   }
   b->arrived[w->index] |= w->active;

@@ -27,15 +27,23 @@ const Op *sim_trap_at(Warp *w, const Op *op, uint32_t lane, const char *fmt, ...
   return sim_leave(w, EV_TRAP, op);
 }
 
-void sim_trap_note(Cta *c, const Op *op, const char *fmt, ...) {
+const Op *sim_trap_note(Cta *c, const Op *op, const Op *at, const char *fmt, ...) {
   TrapInfo *t = &c->trap;
   if (t->nwaits == SIM_MAX_WAITS)
-    return;
-  t->waits[t->nwaits].op = op;
+    return op;
+  t->waits[t->nwaits].op = at;
   va_list ap;
   va_start(ap, fmt);
   vsnprintf(t->waits[t->nwaits++].what, sizeof t->waits[0].what, fmt, ap);
   va_end(ap);
+  return op;
+}
+
+const Op *sim_trap_party(Warp *w, const Op *op, const Op *at, uint32_t thread) {
+  uint32_t t[3];
+  sim_thread_of(w->cta, thread, t);
+  return sim_trap_note(w->cta, op, at, "the other party: thread (%u,%u,%u) of the same block", t[0],
+                       t[1], t[2]);
 }
 
 // ---- deadlock -----------------------------------------------------------------------------------
@@ -106,6 +114,13 @@ static void note_wait(Cta *c, Warp *w, const Group *g, TrapInfo *t) {
   t->waits[t->nwaits].op = waiting_op(g);
   describe_wait(c, w, g, t->waits[t->nwaits].what, sizeof t->waits[0].what);
   t->nwaits++;
+  const Mbarrier *b = g->state == GROUP_MBARRIER ? sim_mbar_find(c, g->mbar) : NULL;
+  for (int i = 0; i < t->nwaits && b; i++)
+    if (t->waits[i].op == b->init)
+      b = NULL; // said already
+  if (b)
+    sim_trap_note(c, b->init, b->init, "the mbarrier at %llu was initialised here",
+                  (unsigned long long)b->at);
 }
 
 static void note_waits(Cta *c, Warp *w, TrapInfo **t) {

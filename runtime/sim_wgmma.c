@@ -204,18 +204,20 @@ static const Op *measure(Warp *w, const Op *op, uint64_t bits, bool mn_major, in
 // What the other warps have issued at this place must be the same.
 static const Op *same_warps(Warp *w, const Op *op, const WgmmaIssue *mine, const WgmmaIssue *old) {
   int other = __builtin_ctz(old->warps);
-  if (old->op != op)
-    return sim_trap_at(w, op, 0, "warp %d of the warpgroup issued the wgmma of line %u here: all four "
-                       "must execute the same", warp_of(w, other)->index, old->op->in->line);
+  if (old->op != op) {
+    sim_trap_at(w, op, 0, "warp %d of the warpgroup issued the wgmma of line %u here: all four "
+                "must execute the same", warp_of(w, other)->index, old->op->in->line);
+    return sim_trap_party(w, op, old->op, (uint32_t)warp_of(w, other)->index * 32);
+  }
   const char *what = old->a != mine->a ? "descriptor of A" : old->b != mine->b ? "descriptor of B"
                      : old->scale_d != mine->scale_d ? "scale-d" : NULL;
   uint64_t here = old->a != mine->a ? mine->a : old->b != mine->b ? mine->b : mine->scale_d;
   uint64_t there = old->a != mine->a ? old->a : old->b != mine->b ? old->b : old->scale_d;
-  if (what)
-    return sim_trap_at(w, op, 0, "the %s is 0x%llx here, 0x%llx in warp %d of the warpgroup", what,
-                       (unsigned long long)here, (unsigned long long)there,
-                       warp_of(w, other)->index);
-  return NULL;
+  if (!what)
+    return NULL;
+  sim_trap_at(w, op, 0, "the %s is 0x%llx here, 0x%llx in warp %d of the warpgroup", what,
+              (unsigned long long)here, (unsigned long long)there, warp_of(w, other)->index);
+  return sim_trap_party(w, op, old->op, (uint32_t)warp_of(w, other)->index * 32);
 }
 
 static int32_t common(const uint64_t *a, const uint64_t *b, int words) {
@@ -227,9 +229,10 @@ static int32_t common(const uint64_t *a, const uint64_t *b, int words) {
 
 static const Op *trap_register(Warp *w, const Op *op, int32_t reg, const WgmmaIssue *by,
                                bool written) {
-  return sim_trap_at(w, op, 0, "register %s is in flight: the wgmma of line %u %s it until "
-                     "wgmma.wait_group", op->func->ptx->regs[reg].name, by->op->in->line,
-                     written ? "writes" : "reads");
+  sim_trap_at(w, op, 0, "register %s is in flight: the wgmma of line %u %s it until "
+              "wgmma.wait_group", op->func->ptx->regs[reg].name, by->op->in->line,
+              written ? "writes" : "reads");
+  return sim_trap_party(w, op, by->op, (uint32_t)w->index * 32);
 }
 
 // Accumulators in flight may be used again by the same accumulation only; A in registers may not
@@ -265,9 +268,10 @@ static const Op *check_fence(Warp *w, const Op *op) {
     return sim_trap_at(w, op, 0, "no wgmma.fence came before the warp's first wgmma");
   for (int i = 0; i < s->nsuspects; i++) {
     const Op *by = g->writers[q * n + (int)s->suspects[i]];
-    if (by)
-      return sim_trap_at(w, op, 0, "no wgmma.fence since line %u wrote a register of it",
-                         by->in->line);
+    if (!by)
+      continue;
+    sim_trap_at(w, op, 0, "no wgmma.fence since line %u wrote a register of it", by->in->line);
+    return sim_trap_party(w, op, by, (uint32_t)w->index * 32);
   }
   return NULL;
 }
@@ -430,9 +434,11 @@ const Op *sim_wgmma_touch(Warp *w, const Op *op, const uint64_t a[32], uint64_t 
   SIM_LANES(i, w->active) {
     const Cta *c = owner_of(w, op, a[i]);
     const Op *by = c ? sim_wgmma_reader(c, a[i] & ((1u << SIM_RANK_SHIFT) - 1), bytes) : NULL;
-    if (by)
-      return sim_trap_at(w, op, i, "writes shared memory in flight: the wgmma of line %u reads it "
-                         "until wgmma.wait_group", by->in->line);
+    if (!by)
+      continue;
+    sim_trap_at(w, op, i, "writes shared memory in flight: the wgmma of line %u reads it "
+                "until wgmma.wait_group", by->in->line);
+    return sim_trap_note(w->cta, op, by, "the other party: it was issued here by a warpgroup");
   }
   return NULL;
 }

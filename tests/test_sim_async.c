@@ -66,8 +66,9 @@ static void expect(Kit *k, const char *body, const char *what, const char *note)
 
 static void test_misuse(void **state) {
   Kit *k = *state;
-  static const char issued[] = "it was issued here by thread (0,0,0), and nothing that makes it "
-                               "complete has been waited for";
+  static const char issued[] =
+      "the other party: it was issued here by thread (0,0,0), and nothing that makes it "
+      "complete has been waited for";
   expect(k, COPY(0, 16) COMMIT "ld.shared.u32 %r2, [%r1+12];",
          "in flight: reads 4 bytes of shared memory, of which byte 12 is not written yet by an "
          "operation in flight: ld.shared", issued);

@@ -200,8 +200,9 @@ static void test_deadlocks(void **state) {
 
 static void test_in_flight(void **state) {
   Kit *k = *state;
-  static const char issued[] = "it was issued here by thread (0,0,0), and nothing that makes it "
-                               "complete has been waited for";
+  static const char issued[] =
+      "the other party: it was issued here by thread (0,0,0), and nothing that makes it "
+      "complete has been waited for";
 #define EXPECT "mbarrier.init.shared.b64 [%r2], 1;\nmbarrier.arrive.expect_tx.shared.b64 _, [%r2], 64;\n"
   expect(k, 1, EXPECT LOAD(64) "ld.shared.u32 %r3, [%r1+60];",
          "in flight: reads 4 bytes of shared memory, of which byte 60 is not written yet", issued);
