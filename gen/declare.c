@@ -288,9 +288,12 @@ static void read_tensor(lua_State *L, Expansion *x, ArgDecl *arg) {
   arg->doc = element_text(L, x, 1, 5, "arg");
   arg->zero = lua_field_bool(L, 1, "zero", false, "arg");
   arg->optional = lua_field_bool(L, 1, "optional", false, "arg");
+  arg->partial = lua_field_bool(L, 1, "partial", false, "arg");
   read_map(L, arg);
   if (arg->zero && arg->role != ARG_WORK)
     lua_env_error(L, "arg '%s': only workspace can be asked to be zero", arg->name);
+  if (arg->partial && (arg->role != ARG_WORK || arg->zero))
+    lua_env_error(L, "arg '%s': only workspace that need not be zero can be partial", arg->name);
   if (arg->optional && (arg->role == ARG_WORK || arg->role == ARG_INOUT))
     lua_env_error(L, "arg '%s': only an input or an output can be optional", arg->name);
   if (arg->map.box[0] && (arg->optional || arg->role == ARG_WORK))
@@ -309,7 +312,7 @@ static void read_value(lua_State *L, Expansion *x, ArgDecl *arg, const char *typ
 }
 
 static int declare_arg(lua_State *L) {
-  static const char *const fields[] = {"zero", "optional", "map", NULL};
+  static const char *const fields[] = {"zero", "optional", "partial", "map", NULL};
   Expansion *x = expansion_of(L);
   if (x->hook_runs) return 0; // declared by its trial run
   if (x->hook_saw_ptx) return lua_env_error(L, "arg after the hook's first PTX line");

@@ -23,6 +23,12 @@ static const WorkSlot *slot_find(const Operator *op, const char *name) {
 }
 
 // ---- plan values -------------------------------------------------------------------------------
+// Chunks are the only dimension of the work: pieces of all keys of all sequences and heads together.
+static bool of_all_keys(const Operator *op) {
+  const LaunchRule *rule = &op->step[0].variant->launch;
+  return rule->nwork == 1 && rule->work[0].name && !strcmp(rule->work[0].name, "chunks");
+}
+
 // Work items of the first step for each chunk; 1 where that is not to be had yet.
 static int64_t items_of_a_chunk(const Operator *op) {
   const LaunchRule *rule = &op->step[0].variant->launch;
@@ -58,10 +64,15 @@ int64_t plan_chunks(const Operator *op) {
   enum { WANTED_BLOCKS = 512, LEAST_KEYS = 256, MOST = 256, SMS = 132, SM_SMEM = 228 * 1024 };
   int64_t smem = op->step[0].variant->launch.smem_bytes, items = items_of_a_chunk(op);
   int64_t most = (problem_int(op->problem, "seqlen_k", 0) + LEAST_KEYS - 1) / LEAST_KEYS;
-  if (most > MOST) most = MOST;
   int64_t rows = problem_int(op->problem, "batch", 1) * problem_int(op->problem, "heads_kv", 1);
+  if (!of_all_keys(op) && most > MOST) most = MOST;
   int64_t n = rows > 0 ? (WANTED_BLOCKS + rows - 1) / rows : 1;
   int64_t fit = SM_SMEM / (smem + 1024);
+  if (of_all_keys(op)) { // one round, equal pieces
+    n = SMS * (fit < 1 ? 1 : fit < 4 ? fit : 4);
+    most *= rows;
+    return n < most ? n : most > 0 ? most : 1;
+  }
   if (smem > 0) n = whole_rounds(items, SMS * (fit < 4 ? fit : 4), most);
   if (n > most) n = most;
   return n < 1 ? 1 : n;
@@ -70,6 +81,7 @@ int64_t plan_chunks(const Operator *op) {
 static void choose_chunks(Operator *op, int64_t given) {
   Problem *p = op->problem;
   int64_t most = problem_int(p, "seqlen_k", 0);
+  if (of_all_keys(op)) most *= problem_int(p, "batch", 1) * problem_int(p, "heads_kv", 1);
   int64_t n = given > 0 ? given : problem_int(p, "chunks", plan_chunks(op));
   if (most < 1) most = 1;
   problem_set_int(p, "chunks", n < 1 ? 1 : n > most ? most : n);

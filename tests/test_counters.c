@@ -424,6 +424,7 @@ static void check_decode(Kit *k, Session *s, const char *name, const char *mark,
 
 #define SPLITK "decode_splitk", "L1::no_allocate"
 #define MMA "decode_mma", "async"
+#define SPAN "decode_span", "async"
 #define FMA "decode_fma", "async"
 static void test_decode_reads_once(void **state) {
   Kit *k = *state;
@@ -438,6 +439,10 @@ static void test_decode_reads_once(void **state) {
                2 * 2 * 2 * 301 * 256);
   check_decode(k, s, MMA, "head_dim=96 dtype=bf16", "b=1,hq=6,hkv=1,sq=2,sk=77,d=96", 3, 2 * 77 * 192);
   check_decode(k, s, MMA, "head_dim=256 dtype=bf16", "b=1,hq=1,hkv=1,sq=1,sk=33,d=256", 2, 2 * 33 * 512);
+  check_decode(k, s, SPAN, "head_dim=128 dtype=f16", "b=2,hq=8,hkv=2,sq=1,sk=301,d=128", 7,
+               2 * 2 * 2 * 301 * 256);
+  check_decode(k, s, SPAN, "head_dim=64 dtype=bf16", "b=3,hq=6,hkv=1,sq=2,sk=77,d=64", 50, 3 * 2 * 77 * 128);
+  check_decode(k, s, SPAN, "head_dim=256 dtype=bf16", "b=2,hq=1,hkv=1,sq=1,sk=33,d=256", 2, 2 * 2 * 33 * 512);
   check_decode(k, s, FMA, "tile_q=4", "b=2,hq=8,hkv=2,sq=1,sk=301,d=128", 7, 2 * 2 * 2 * 301 * 512);
   session_close(s);
 }

@@ -1,4 +1,4 @@
-// decode_mma and decode_fma verified on the interpreter: every head_dim, tiles and stages, lengths
+// decode_mma, decode_span and decode_fma verified on the interpreter: every head_dim, tiles and stages, lengths
 // near the edges of tiles and chunks, and sanitized in several schedules.  More on pages, lengths and
 // rules is in test_decode_rules.c.
 #include <setjmp.h>
@@ -158,13 +158,13 @@ static void rules_through_the_gates(void **state) {
   }
 }
 
-static void chunks_are(Fixture *f, const char *params, const char *problem, int want) {
+static void chunks_are(Fixture *f, const char *name, const char *params, const char *problem, int want) {
   Problem *p;
   Params given = {0};
   Operator *op;
   if (problem_parse(f->a, problem, &p, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
   if (*params) assert_int_equal(params_parse(f->a, &given, params, f->d), ST_OK);
-  if (operator_make(f->s, "decode_mma", &given, p, NULL, &op, f->d))
+  if (operator_make(f->s, name, &given, p, NULL, &op, f->d))
     fail_msg("%s", diag_text(f->d));
   if (problem_int(op->problem, "chunks", 0) != want)
     fail_msg("%s: %d chunks, not %d", problem, (int)problem_int(op->problem, "chunks", 0), want);
@@ -173,13 +173,54 @@ static void chunks_are(Fixture *f, const char *params, const char *problem, int 
 
 // Blocks with much shared memory: whole rounds of 132, or of 264 when two fit an SM.
 static void chunks_fill_whole_rounds(void **state) {
-  chunks_are(*state, "", "hq=8,sq=1,sk=16384,d=128,dtype=bf16", 16);
-  chunks_are(*state, "warps=4", "hq=8,sq=1,sk=16384,d=128,dtype=bf16", 32);
-  chunks_are(*state, "", "b=64,hq=32,hkv=8,sq=1,sk=4096,d=128,dtype=bf16", 1);
-  chunks_are(*state, "", "b=8,hq=32,hkv=8,sq=1,sk=8192,d=128,dtype=bf16", 2);
-  chunks_are(*state, "", "hq=100,sq=1,sk=8192,d=128,dtype=bf16", 5); // 500 of 528
-  chunks_are(*state, "", "hq=8,hkv=1,sq=4,sk=8192,d=128,dtype=bf16", 32); // two tiles of rows
-  chunks_are(*state, "", "hq=8,sq=1,sk=300,d=128,dtype=bf16", 2);
+  chunks_are(*state, "decode_mma", "", "hq=8,sq=1,sk=16384,d=128,dtype=bf16", 16);
+  chunks_are(*state, "decode_mma", "warps=4", "hq=8,sq=1,sk=16384,d=128,dtype=bf16", 32);
+  chunks_are(*state, "decode_mma", "", "b=64,hq=32,hkv=8,sq=1,sk=4096,d=128,dtype=bf16", 1);
+  chunks_are(*state, "decode_mma", "", "b=8,hq=32,hkv=8,sq=1,sk=8192,d=128,dtype=bf16", 2);
+  chunks_are(*state, "decode_mma", "", "hq=100,sq=1,sk=8192,d=128,dtype=bf16", 5); // 500 of 528
+  chunks_are(*state, "decode_mma", "", "hq=8,hkv=1,sq=4,sk=8192,d=128,dtype=bf16", 32); // two tiles of rows
+  chunks_are(*state, "decode_mma", "", "hq=8,sq=1,sk=300,d=128,dtype=bf16", 2);
+  // of all keys together: one round, and no span of less than 256 keys
+  chunks_are(*state, "decode_span", "", "hq=8,sq=1,sk=16384,d=128,dtype=bf16", 132);
+  chunks_are(*state, "decode_span", "", "b=128,hq=32,hkv=8,sq=1,sk=1024,d=128,dtype=bf16", 132);
+  chunks_are(*state, "decode_span", "", "b=2,hq=8,sq=1,sk=300,d=128,dtype=bf16", 32);
+  chunks_are(*state, "decode_span", "", "b=2,hq=8,sq=1,sk=0,d=128,dtype=bf16", 1);
+}
+
+// decode_span: spans that end within items, at their ends, that hold many items, none; more spans than
+// tiles; warps without a tile; several tiles of rows; every head_dim.
+static void in_spans(void **state) {
+  static const int dims[] = {64, 96, 128, 192, 256};
+  static const char *const params[] = {"warps=1 stages=2", "warps=8 stages=2 tile_k=16",
+                                       "tile_q=32 warps=2 tile_k=32 stages=3", "q_regs=0 lazy=0 fetch=128"};
+  static const int lengths[] = {0, 1, 15, 16, 17, 63, 64, 65, 129};
+  Fixture *f = *state;
+  VerifyOpts opts = {.seed = 3, .threads = 2};
+  for (int i = 0; i < 5; i++)
+    for (int causal = 0; causal < 2; causal++)
+      judge_of(f, "decode_span", "",
+               arena_printf(f->a, "b=2,hq=6,hkv=2,sq=%d,sk=333,d=%d,causal=%d,chunks=%d,dtype=%s",
+                            1 + 2 * causal, dims[i], causal, 3 + 4 * i, i % 2 ? "f16" : "bf16"),
+               &opts, ST_OK);
+  for (int i = 0; i < 4; i++)
+    judge_of(f, "decode_span", params[i],
+             "b=3,hq=40,hkv=2,sq=2,sk=150,d=64,dtype=f16,causal=1,chunks=7", &opts, ST_OK);
+  for (int i = 0; i < 9; i++)
+    judge_of(f, "decode_span", "",
+             arena_printf(f->a, "b=5,hq=2,sq=%d,sk=%d,d=128,dtype=bf16,causal=%d,chunks=%d", 1 + i % 3,
+                          lengths[i], i % 2, 1 + 5 * i),
+             &opts, ST_OK);
+  judge_of(f, "decode_span", "", "b=1,hq=2,hkv=1,sq=1,sk=4200,d=64,dtype=f16,chunks=140", &opts, ST_OK);
+  judge_of(f, "decode_span", "", "b=0,hq=2,sq=3,sk=5,d=64,dtype=f16", &opts, ST_OK);
+  judge_of(f, "decode_span", "", "b=2,hq=2,sq=0,sk=5,d=64,dtype=f16", &opts, ST_OK);
+  judge_of(f, "decode_span", "sinks=1", "b=2,hq=4,sq=1,sk=50,d=64,dtype=f16,chunks=5", &opts, ST_OK);
+  for (uint64_t seed = 1; seed <= 3; seed++) {
+    device_sim_opts(f->sim, &(SimOpts){.threads = 1, .sanitize = true, .seed = seed});
+    opts = (VerifyOpts){.seed = seed, .threads = 2, .sanitize = true, .schedule = seed};
+    judge_of(f, "decode_span", "warps=2 stages=3",
+             "b=2,hq=6,hkv=2,sq=2,sk=175,d=64,dtype=bf16,causal=1,chunks=7", &opts, ST_OK);
+  }
+  device_sim_opts(f->sim, &(SimOpts){.threads = 0});
 }
 
 // decode_fma: 8, 16 and 32 lanes to a row, tiles that a group does not fill or overfills.
@@ -211,6 +252,7 @@ int main(void) {
       cmocka_unit_test(any_scale),              cmocka_unit_test(what_is_refused),
       cmocka_unit_test(sanitized),              cmocka_unit_test(in_fp32),
       cmocka_unit_test(chunks_fill_whole_rounds), cmocka_unit_test(rules_through_the_gates),
+      cmocka_unit_test(in_spans),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,4 +1,4 @@
-// What decode_mma and decode_fma make of windows, soft cap, ALiBi, sinks, lengths of its own for each
+// What decode_mma, decode_span and decode_fma make of windows, soft cap, ALiBi, sinks, lengths of its own for each
 // sequence and pages, split into chunks, on the interpreter, against a small fp64 reference of this test's own.
 // Whatever no query may see is NaN: keys past a length or out of every window, spare pages.
 #include <math.h>
@@ -46,7 +46,7 @@ static void ok(Context *c, Status st) {
 static const struct Subject {
   const char *name;
   Dtype dtype;
-} subjects[] = {{"decode_mma", DT_F16}, {"decode_fma", DT_F32}};
+} subjects[] = {{"decode_mma", DT_F16}, {"decode_span", DT_F16}, {"decode_fma", DT_F32}};
 typedef struct Subject Subject;
 
 // One case; a rule that is off has its neutral value.
