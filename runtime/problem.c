@@ -29,6 +29,7 @@ const ProblemName problem_names[] = {
     {"softcap", "softcap", PROBLEM_FLOAT, 0, "scores s become softcap tanh(s / softcap); 0: no cap"},
     {"alibi", "alibi", PROBLEM_FLAG, 0, "scores lose slope |i + seqlen_k - seqlen_q - j|"},
     {"sinks", "sinks", PROBLEM_FLAG, 0, "an extra logit for each query head, without a value"},
+    {"descale", "descale", PROBLEM_FLAG, 0, "q, k and v have a factor for each head (8-bit inputs)"},
     {"chunks", "chunks", PROBLEM_SIZE, 1, "parts the keys are split into (decode)"},
     {"scale", "scale", PROBLEM_FLOAT, 0, "factor of q . k; 1/sqrt(head_dim) unless given"},
     {"dtype", "dtype", PROBLEM_DTYPE, 0, "element type of q, k, v and o"},
@@ -331,7 +332,8 @@ bool problem_windowed(const Problem *p) {
 
 bool problem_has_rules(const Problem *p) {
   return problem_windowed(p) || problem_float(p, "softcap", 0) > 0 || problem_int(p, "alibi", 0) ||
-         problem_int(p, "sinks", 0) || problem_head_dim_v(p) != problem_int(p, "head_dim", 1);
+         problem_int(p, "sinks", 0) || problem_int(p, "descale", 0) ||
+         problem_head_dim_v(p) != problem_int(p, "head_dim", 1);
 }
 
 KeyRange visible_range(const Problem *p, int64_t batch, int64_t row) {

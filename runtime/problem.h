@@ -93,7 +93,7 @@ typedef struct KeyRange { int64_t from, to; } KeyRange;
 KeyRange visible_range(const Problem *p, int64_t batch, int64_t row);
 bool problem_windowed(const Problem *p);      // a side of the window is bounded
 int64_t problem_head_dim_v(const Problem *p); // head_dim unless given
-bool problem_has_rules(const Problem *p);     // window, softcap, alibi, sinks or head_dim_v
+bool problem_has_rules(const Problem *p);     // window, softcap, alibi, sinks, descale, head_dim_v
 
 // ---- lengths and pages (problem_lengths.c) ------------------------------------------------------
 // seqlens_q and seqlens_k: a length for each sequence, seqlen_q and seqlen_k are the largest.

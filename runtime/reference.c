@@ -41,7 +41,7 @@ typedef struct Job {
 typedef struct Worker {
   Job *job;
   Diag *diag;
-  double sum, max, lse_max;
+  double sum, max, lse_max, score_max;
   int64_t count;
   double *kt, *v, *s, *o, *q; // kt, v: one block of keys; s: [row][keys]; o, q: [row][padded]
   float *kt32, *v32, *s32, *o32, *q32;
@@ -134,17 +134,26 @@ static const float LOG2_E = 1.44269504f;
 static double weight(double s, double m) { return s == -INFINITY ? 0 : exp(s - m); }
 static float weight32(float s, float m) { return s == -INFINITY ? 0 : expf(s - m); }
 
+// A head's factor of q, k or v: 1 where there is none.
+static float factor_of(const Worker *w, int which, int64_t b, int64_t head) {
+  const HostTensor *x = &w->job->in->descale[which];
+  return x->host ? ((const float *)x->host)[b * x->t.stride[0] + head] : 1;
+}
+
 // Scale, soft cap and slopes, in both precisions.
 static void apply_rules(const Worker *w, int64_t b, const Row *row, double *s, float *s32) {
   const Shape *n = &w->job->n;
   const HostTensor *slopes = &w->job->in->slopes;
+  float of_q = factor_of(w, 0, b, row->head), of_k = factor_of(w, 1, b, row->head / n->group);
+  double scale = n->scale * of_q * of_k;
+  float scale32 = (float)n->scale * of_q * of_k;
   float cap = (float)n->softcap, slope = 0;
   int64_t shift = problem_len_k(w->job->problem, b) - problem_len_q(w->job->problem, b);
   if (slopes->host)
     slope = ((const float *)slopes->host)[b * slopes->t.stride[0] + row->head * slopes->t.stride[1]];
   for (int64_t j = row->first; j < row->visible; j++) {
-    s[j] *= n->scale;
-    s32[j] *= (float)n->scale;
+    s[j] *= scale;
+    s32[j] *= scale32;
     if (cap > 0) {
       s[j] = n->softcap * tanh(s[j] / n->softcap);
       s32[j] = cap * tanhf(s32[j] / cap);
@@ -163,6 +172,14 @@ static void start_row(const Worker *w, Row *row) {
   row->m = row->m32;
 }
 
+// P as the product takes it.  A weight of 8 bits is lifted first, to where e4m3 has most digits: 2^8
+// is the last power of two below 448.
+static float round_weight(Dtype t, float p) {
+  if (t == DT_F32) return p;
+  double lift = t == DT_E4M3 ? 0x1p8 : 1;
+  return (float)(dtype_round(t, p * lift) / lift);
+}
+
 // Scores become weights; sets m and l of both precisions.
 static Status softmax(Worker *w, int64_t b, Row *row, double *s, float *s32) {
   const Shape *n = &w->job->n;
@@ -177,6 +194,7 @@ static Status softmax(Worker *w, int64_t b, Row *row, double *s, float *s32) {
   start_row(w, row);
   double sink = row->m;
   for (int64_t j = row->first; j < row->visible; j++) { // a NaN is passed over here and comes back in l
+    if (fabs(s[j]) > w->score_max && isfinite(s[j])) w->score_max = fabs(s[j]);
     row->m = s[j] > row->m ? s[j] : row->m;
     row->m32 = s32[j] > row->m32 ? s32[j] : row->m32;
   }
@@ -186,7 +204,7 @@ static Status softmax(Worker *w, int64_t b, Row *row, double *s, float *s32) {
     row->l += s[j] = weight(s[j], row->m);
     float p = weight32(s32[j], row->m32);
     row->l32 += p;
-    s32[j] = n->dtype == DT_F32 ? p : (float)dtype_round(n->dtype, p);
+    s32[j] = round_weight(n->dtype, p);
   }
   return ST_OK;
 }
@@ -218,10 +236,13 @@ static void note_error(Worker *w, double err) {
 static void store_row(Worker *w, int64_t b, const Row *row, const double *o, const float *o32) {
   const Shape *n = &w->job->n;
   bool none = row->m == -INFINITY && !isnan(row->l); // no key seen: O = 0, LSE = -inf
+  float of_v = factor_of(w, 2, b, row->head / n->group);
+  bool rounds = dtype_bytes(n->dtype) > 1; // O of 8-bit inputs has more digits than P had
   double *to = w->job->out->o + ((b * n->seqlen_q + row->query) * n->heads_q + row->head) * n->dim_v;
   for (int64_t e = 0; e < n->dim_v; e++) {
-    to[e] = none ? 0 : o[e] / row->l;
-    double plain = none ? 0 : dtype_round(n->dtype, o32[e] / row->l32);
+    to[e] = none ? 0 : o[e] / row->l * of_v;
+    float plain32 = none ? 0 : o32[e] / row->l32 * of_v;
+    double plain = rounds ? dtype_round(n->dtype, plain32) : plain32;
     note_error(w, fabs(plain - to[e]));
   }
   double lse = none ? -INFINITY : row->m + log(row->l);
@@ -330,6 +351,7 @@ static Status run_job(Job *job, int threads, Diag *d) {
     count += w[i].count;
     if (w[i].max > out->plain_max) out->plain_max = w[i].max;
     if (w[i].lse_max > out->plain_lse_max) out->plain_lse_max = w[i].lse_max;
+    if (w[i].score_max > out->score_max) out->score_max = w[i].score_max;
     if (w[i].diag->errors && !d->errors) diag_fail(d, ST_INPUT, "%s", diag_text(w[i].diag));
     diag_free(w[i].diag);
   }

@@ -16,6 +16,8 @@ typedef struct AttnInputs { // [batch, seqlen, heads, head_dim] each, rounded to
   // none.
   HostTensor slopes, sinks;
   Fill fill; // of gaps, of rows past a sequence's end and of pages that no sequence needs
+  // f32 factors of q [batch, heads_q], k and v [batch, heads_kv]; host NULL likewise
+  HostTensor descale[3];
 } AttnInputs;
 
 // fp64 oracle: o and lse as doubles, dense [batch, seqlen_q, heads_q, head_dim] and
@@ -25,6 +27,7 @@ typedef struct AttnInputs { // [batch, seqlen, heads, head_dim] each, rounded to
 typedef struct Reference {
   double *o, *lse;
   double plain_max, plain_mean, plain_lse_max;
+  double score_max;         // largest |score| that a row sees
 } Reference;
 Status reference_attention(const Problem *p, const AttnInputs *in, int threads, Reference *out,
                            Diag *d);

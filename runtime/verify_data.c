@@ -115,6 +115,24 @@ static Status make_rules(const Problem *p, int64_t b, int64_t hq, AttnInputs *ou
   return st;
 }
 
+// Factors that differ between q, k and v, heads and batches; short numbers, so that V times its
+// factor still has few digits.
+static Status make_descale(const Problem *p, int64_t b, int64_t hq, int64_t hkv, AttnInputs *out,
+                           Diag *d) {
+  static const float values[3][4] = {
+      {0.5f, 1.25f, 2, 1}, {1, 0.75f, 0.5f, 1.5f}, {2, 0.25f, 1.5f, -1}};
+  Status st = ST_OK;
+  for (int t = 0; t < 3 && st == ST_OK && problem_int(p, "descale", 0); t++) {
+    int64_t shape[2] = {b, t ? hkv : hq};
+    HostTensor *x = &out->descale[t];
+    st = host_tensor_make(x, DT_F32, 2, shape, &layout_q, FILL_NAN, d);
+    for (int64_t i = 0; st == ST_OK && i < b; i++)
+      for (int64_t h = 0; h < shape[1]; h++)
+        ((float *)x->host)[i * x->t.stride[0] + h] = values[t][(i + h) % 4];
+  }
+  return st;
+}
+
 Status inputs_make(const Problem *p, Dtype t, Fill fill, AttnInputs *out, Diag *d) {
   *out = (AttnInputs){.fill = fill};
   int64_t b = problem_int(p, "batch", 1), hq = problem_int(p, "heads_q", 1);
@@ -126,6 +144,7 @@ Status inputs_make(const Problem *p, Dtype t, Fill fill, AttnInputs *out, Diag *
   if (st == ST_OK) st = make_with_tail(&out->k, t, k, &layout_k, fill, d);
   if (st == ST_OK) st = make_with_tail(&out->v, t, v, &layout_v, fill, d);
   if (st == ST_OK) st = make_rules(p, b, hq, out, d);
+  if (st == ST_OK) st = make_descale(p, b, hq, k[2], out, d);
   if (st != ST_OK) inputs_free(out);
   return st;
 }
@@ -147,6 +166,7 @@ void inputs_free(AttnInputs *in) {
   host_tensor_free(&in->v);
   host_tensor_free(&in->slopes);
   host_tensor_free(&in->sinks);
+  for (int t = 0; t < 3; t++) host_tensor_free(&in->descale[t]);
 }
 
 // Heads differ in scale, so that flat and peaked rows both occur: q by 1, 4, 1/4 in turn.

@@ -4,7 +4,8 @@
 #include <string.h>
 
 const char *const input_names[NINPUTS] = {
-    "q",         "k",          "v", "alibi_slopes", "sinks", "cu_seqlens_q", "cu_seqlens_k",
+    "q",         "k",          "v", "alibi_slopes", "sinks", "descale_q", "descale_k", "descale_v",
+    "cu_seqlens_q", "cu_seqlens_k",
     "seqlens_k", "block_table"};
 
 enum { TAIL_ROWS = 5 }; // memory past the last key, which no query may see
@@ -77,7 +78,8 @@ static Status page(const Problem *p, const HostTensor *from, const HostTensor *t
 Status kernel_inputs(const Operator *op, const AttnInputs *in, uint64_t seed, KernelInputs *out,
                      Diag *d) {
   const Problem *p = op->problem;
-  *out = (KernelInputs){.t = {in->q, in->k, in->v, in->slopes, in->sinks}};
+  *out = (KernelInputs){.t = {in->q, in->k, in->v, in->slopes, in->sinks, in->descale[0],
+                                in->descale[1], in->descale[2]}};
   Status st = ST_OK;
   for (int i = IN_OFFSETS_Q; i < NINPUTS && st == ST_OK; i++) {
     if (!takes(op, i)) continue;

@@ -107,7 +107,11 @@ static Status bind_all(const DeviceRun *run, const KernelInputs *in, const Outpu
   for (int i = 0; i < B_WORK && st == ST_OK; i++) {
     const HostTensor *t = tensor_of(in, out, i);
     const ArgDecl *arg = operator_arg(run->op, name_of(i));
-    if (!t->host || (!arg && i > IN_SINKS)) continue; // of rules the problem lacks
+    if (!t->host && arg && arg->optional) { // a factor that is 1
+      st = operator_bind(run->op, name_of(i), NULL, d);
+      continue;
+    }
+    if (!t->host || (!arg && i > IN_DESCALE_V)) continue; // of rules the problem lacks
     if (!arg) return diag_fail(d, ST_INPUT, "%s takes no tensor %s", run->op->step[0].variant->id, name_of(i));
     Tensor bound = layout_bound(arg, t, buffer_data(&b[i]));
     st = operator_bind(run->op, name_of(i), &bound, d);
