@@ -19,7 +19,9 @@ import torch
 import ptxsmith
 import timing
 
-TYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
+TYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32,
+         "e4m3": torch.float8_e4m3fn}
+E4M3_MAX = 448
 LENGTHS = (512, 1024, 2048, 4096, 8192, 16384)
 aten = torch.ops.aten
 
@@ -51,13 +53,16 @@ def name_of(c):
 
 
 class Data:
-    """Random Q, K, V of a case in one dtype, and what fp64 makes of some of their rows."""
+    """Random Q, K, V of a case in one dtype, and what fp64 makes of some of their rows.  e4m3 comes
+    with a factor for each head, its largest magnitude by 448; `outliers` is the share of elements
+    that are ten times as large."""
 
-    def __init__(self, c, dtype):
-        self.c, self.dtype = c, TYPES[dtype]
+    def __init__(self, c, dtype, outliers=0.0):
+        self.c, self.dtype, self.outliers, self.descale = c, TYPES[dtype], outliers, {}
+        self.dtype_o = torch.bfloat16 if dtype == "e4m3" else self.dtype
         torch.manual_seed(c["sq"] * 31 + c["sk"])
-        make = lambda s, h: torch.randn(c["b"], s, h, c["d"], device="cuda", dtype=self.dtype)
-        self.q, self.k, self.v = make(c["sq"], c["hq"]), make(c["sk"], c["hkv"]), make(c["sk"], c["hkv"])
+        self.q = self.make("q", c["sq"], c["hq"])
+        self.k, self.v = self.make("k", c["sk"], c["hkv"]), self.make("v", c["sk"], c["hkv"])
         self.scale = 1 / math.sqrt(c["d"])
         ends = torch.tensor([0, 1, c["sq"] - 1, c["sq"] // 2], device="cuda")
         self.rows = torch.cat([ends, torch.randint(0, c["sq"], (28,), device="cuda")])
@@ -68,25 +73,50 @@ class Data:
             for h in range(c["hq"]):
                 self.want[b, :, h], plain[b, :, h] = self.row_answers(b, h)
         # the gate of docs/verification.md: twice the plain formula's error, and one unit at max |O|
-        unit = {torch.bfloat16: 2.0**-8, torch.float16: 2.0**-11, torch.float32: 2.0**-24}[self.dtype]
+        # (four times for e4m3)
+        unit = {torch.bfloat16: 2.0**-8, torch.float16: 2.0**-11, torch.float32: 2.0**-24}[self.dtype_o]
         top = self.want.abs().max().item()
-        self.allowed = 2 * (plain - self.want).abs().max().item() + 2 * unit * 2.0 ** math.floor(
+        times = 4 if self.descale else 2
+        self.allowed = times * (plain - self.want).abs().max().item() + 2 * unit * 2.0 ** math.floor(
             math.log2(top))
+
+    def make(self, name, s, h):
+        c, e4m3 = self.c, self.dtype == torch.float8_e4m3fn
+        x = torch.randn(c["b"], s, h, c["d"], device="cuda", dtype=torch.float32 if e4m3 else self.dtype)
+        if self.outliers:
+            x *= 1 + 9 * (torch.rand_like(x, dtype=torch.float32) < self.outliers)
+        if not e4m3:
+            return x
+        self.descale[name] = x.abs().amax((1, 3)) / E4M3_MAX  # [batch, heads]
+        return (x / self.descale[name][:, None, :, None]).to(self.dtype)
+
+    def row_of(self, name, x, b, h):
+        """fp64 numbers of a head, its factor included."""
+        return x.to(torch.float32).double() * (
+            self.descale[name][b, h].double() if self.descale else 1)
 
     def row_answers(self, b, h):
         kv = h // (self.c["hq"] // self.c["hkv"])
-        q, k, v = self.q[b, self.rows, h], self.k[b, :, kv], self.v[b, :, kv]
+        q = self.row_of("q", self.q[b, self.rows, h], b, h)
+        k, v = self.row_of("k", self.k[b, :, kv], b, kv), self.row_of("v", self.v[b, :, kv], b, kv)
         sees = None
         if self.c["causal"]:
             last = self.rows + self.c["sk"] - self.c["sq"]
             sees = torch.arange(self.c["sk"], device="cuda")[None] <= last[:, None]
-        s64 = q.double() @ k.double().T * self.scale
-        s32 = (q.double() @ k.double().T).float() * self.scale
+        s64 = q @ k.T * self.scale
+        s32 = (q @ k.T).float() * self.scale
         if sees is not None:
             s64, s32 = s64.masked_fill(~sees, -math.inf), s32.masked_fill(~sees, -math.inf)
         p = torch.exp(s32 - s32.amax(-1, keepdim=True))
-        plain = (p.to(self.dtype).double() @ v.double()).float() / p.sum(-1, keepdim=True)
-        return torch.softmax(s64, -1) @ v.double(), plain.to(self.dtype).double()
+        lift = 256 if self.descale else 1  # weights of 8 bits are rounded where e4m3 has most digits
+        rounded = (p * lift).to(self.dtype).to(torch.float32).double() / lift
+        plain = (rounded @ v).float() / p.sum(-1, keepdim=True)
+        return torch.softmax(s64, -1) @ v, plain.to(self.dtype_o).double()
+
+    def mean_square(self, o):
+        """Root of the mean square error of the sampled rows, by the mean square of the answer."""
+        e = o[:, self.rows].double() - self.want
+        return (e.square().mean() / self.want.square().mean()).sqrt().item()
 
     def error(self, o):
         e = (o[:, self.rows].double() - self.want).abs().max().item()
@@ -100,8 +130,8 @@ def torch_peers(data):
     if group > 1:  # these entry points take as many K and V heads as Q heads
         k, v = (t.repeat_interleave(group, 1) for t in (k, v))
     causal = bool(c["causal"])
-    if causal and c["sq"] != c["sk"]:
-        return {}  # theirs is aligned top-left
+    if causal and c["sq"] != c["sk"] or data.descale:
+        return {}  # theirs is aligned top-left, and has no 8-bit types
     calls = {
         "cuDNN": lambda: aten._scaled_dot_product_cudnn_attention(q, k, v, None, False, 0.0, causal),
         "FA2": lambda: aten._scaled_dot_product_flash_attention(q, k, v, 0.0, causal),
@@ -120,8 +150,10 @@ def fa3_peer(data):
         except Exception:
             return {}
 
+    factors = {f"{n}_descale": x for n, x in data.descale.items()}
+
     def call():
-        out = fa3.flash_attn_func(data.q, data.k, data.v, causal=bool(data.c["causal"]))
+        out = fa3.flash_attn_func(data.q, data.k, data.v, causal=bool(data.c["causal"]), **factors)
         return out[0] if isinstance(out, tuple) else out
 
     return {"FA3": call}
@@ -130,8 +162,9 @@ def fa3_peer(data):
 def ours(lib, template, params, data, dtype):
     problem = name_of(data.c) + f",dtype={dtype}"
     op = lib.operator(template, params, problem)
-    o = torch.full_like(data.q, math.nan)
+    o = torch.full(data.q.shape, math.nan, device="cuda", dtype=data.dtype_o)
     op.bind(q=data.q, k=data.k, v=data.v, o=o)
+    op.bind(**{f"descale_{n}": x for n, x in data.descale.items()})
     if "lse" in op.args():
         op.bind(lse=None)
 
@@ -144,7 +177,7 @@ def ours(lib, template, params, data, dtype):
 
 def measure(lib, flush, c, args):
     """{name: {us, error, good}} for one case."""
-    data = Data(c, args.dtype)
+    data = Data(c, args.dtype, args.outliers)
     calls = {"ptxsmith": ours(lib, args.template, args.params, data, args.dtype)}
     calls.update(torch_peers(data))
     if args.dtype != "f32":
@@ -152,13 +185,14 @@ def measure(lib, flush, c, args):
     good, result = {}, {}
     for name, call in calls.items():
         try:
-            e = data.error(call())
+            o = call()
+            e = data.error(o)
         except Exception as why:
             if name == "ptxsmith":
                 raise
             print(f"{name} {name_of(c)}: {str(why).splitlines()[0]}", file=sys.stderr)
             continue
-        result[name] = {"error": e, "good": e <= data.allowed}
+        result[name] = {"error": e, "good": e <= data.allowed, "square": data.mean_square(o)}
         if name == "ptxsmith" and not result[name]["good"]:
             sys.exit(f"ptxsmith is wrong at {name_of(c)}: error {e:.3e}, allowed {data.allowed:.3e}")
         if result[name]["good"]:
@@ -179,7 +213,7 @@ def report(args, cases, runs):
     names = ["ptxsmith", "cuDNN", "FA3", "FA2", "mem-eff"]
     print("| case | " + " | ".join(f"{n}, TFLOP/s" for n in names) + " | ours / best peer | error |")
     print("|---|" + "---|" * (len(names) + 2))
-    ratios = []
+    ratios, squares = [], []
     for i, c in enumerate(cases):
         us = {}
         for n in names:
@@ -191,10 +225,15 @@ def report(args, cases, runs):
         ratio = rate["ptxsmith"] / max(peers) if peers else math.nan
         if peers:
             ratios.append(ratio)
+        squares.append({n: runs[0][i][n]["square"] for n in names if n in runs[0][i]})
         cells = [f"{rate[n]:.1f}" if n in rate else
                  "wrong" if any(not r[i][n]["good"] for r in runs if n in r[i]) else "-" for n in names]
         print(f"| {name_of(c)} | " + " | ".join(cells) +
               f" | {ratio:.3f} | {max(r[i]['ptxsmith']['error'] for r in runs):.1e} |")
+    if args.dtype == "e4m3":
+        print(f"\nroot mean square error by the answer's, {args.outliers:g} of the inputs outliers:")
+        for c, found in zip(cases, squares):
+            print(f"  {name_of(c)}: " + ", ".join(f"{n} {e:.4f}" for n, e in found.items()))
     if ratios:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
         print(f"\n{args.template} {args.params} {args.dtype}: geometric mean {mean:.3f}, least "
@@ -211,6 +250,7 @@ def main():
     parse.add_argument("--dims", default="128,64,256", help="head dimensions")
     parse.add_argument("--random", type=int, default=0, help="shapes drawn besides the table")
     parse.add_argument("--seed", type=int, default=1)
+    parse.add_argument("--outliers", type=float, default=0, help="share of elements ten times as large")
     parse.add_argument("--no-table", action="store_true")
     parse.add_argument("--processes", type=int, default=5)
     parse.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
