@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "parallel.h"
 #include "verify_data.h"
 
 bool element_agrees(double expected, double got, Tolerance tol, Dtype t, double *err) {
@@ -46,22 +47,53 @@ static bool sampled(const Expected *x, int64_t batch, int64_t query, int64_t row
   return x->every <= 1 || row % x->every == 0;
 }
 
-static void compare_o(const Expected *x, const HostTensor *o, Tally *t) {
+typedef struct Comparison {
+  const Expected *x;
+  const HostTensor *got;
+  Tally *part; // of each piece
+} Comparison;
+
+static void compare_rows_o(void *ctx, int chunk, int64_t from, int64_t to) {
+  const Expected *x = ((Comparison *)ctx)->x;
+  const HostTensor *o = ((Comparison *)ctx)->got;
+  Tally *t = &((Comparison *)ctx)->part[chunk];
   const int64_t *n = o->t.shape; // batch, seqlen, heads, dim
-  for (int64_t b = 0; b < n[0]; b++)
-    for (int64_t i = 0; i < n[1]; i++)
-      for (int64_t h = 0; h < n[2]; h++) {
-        if (!sampled(x, b, i, (b * n[2] + h) * n[1] + i)) continue;
-        const double *want = x->o + ((b * n[1] + i) * n[2] + h) * n[3];
-        for (int64_t e = 0; e < n[3]; e++)
-          if (!x->forms || (e + h / x->group) % x->forms == x->form)
-            tally(t, (Mismatch){.batch = b,
-                                .head = h,
-                                .row = i,
-                                .col = e,
-                                .expected = want[e],
-                                .got = host_get(o, b, i, h, e)});
-      }
+  for (int64_t row = from; row < to; row++) {
+    int64_t b = row / n[1], i = row % n[1];
+    for (int64_t h = 0; h < n[2]; h++) {
+      if (!sampled(x, b, i, (b * n[2] + h) * n[1] + i)) continue;
+      const double *want = x->o + ((b * n[1] + i) * n[2] + h) * n[3];
+      for (int64_t e = 0; e < n[3]; e++)
+        if (!x->forms || (e + h / x->group) % x->forms == x->form)
+          tally(t, (Mismatch){.batch = b,
+                              .head = h,
+                              .row = i,
+                              .col = e,
+                              .expected = want[e],
+                              .got = host_get(o, b, i, h, e)});
+    }
+  }
+}
+
+// What a later piece found joins what earlier ones did.
+static void join(Tally *t, const Tally *later) {
+  if (later->worst.found && (later->max > t->max || !t->worst.found)) {
+    t->max = later->max;
+    t->worst = later->worst;
+  }
+  t->sum += later->sum;
+  t->count += later->count;
+  if (later->failed && !t->failed) t->first = later->first;
+  t->failed |= later->failed;
+}
+
+static void compare_o(const Expected *x, const HostTensor *o, Tally *t) {
+  Tally part[PARALLEL_CHUNKS];
+  for (int c = 0; c < PARALLEL_CHUNKS; c++) part[c] = *t;
+  const int64_t *n = o->t.shape;
+  parallel_ranges(n[0] * n[1], (1 << 16) / (n[2] * n[3] + 1), compare_rows_o,
+                  &(Comparison){.x = x, .got = o, .part = part});
+  for (int c = 0; c < PARALLEL_CHUNKS; c++) join(t, &part[c]);
 }
 
 static void compare_lse(const Expected *x, const HostTensor *lse, Tally *t) {

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parallel.h"
+
 // 0 batch, 1 sequence, 2 head.  Gaps are whole 16-byte vectors, so that every vec may run.
 const Layout layout_dense = {{0, 1, 2}, 0};
 const Layout layout_q = {{0, 1, 2}, 16};
@@ -12,11 +14,16 @@ const Layout layout_k = {{0, 2, 1}, 32};
 const Layout layout_v = {{1, 0, 2}, 48};
 const Layout layout_o = {{2, 0, 1}, 64};
 
+enum { SHORT_LOOP = 1 << 16 }; // elements for which no thread is started
+
 static void fill_elements(Dtype t, void *to, uint64_t count, double x) {
-  int bytes = dtype_bytes(t);
-  char one[8];
-  dtype_store(t, one, x);
-  for (uint64_t i = 0; i < count; i++) memcpy((char *)to + i * (uint64_t)bytes, one, (size_t)bytes);
+  uint64_t bytes = (uint64_t)dtype_bytes(t), done = 1;
+  if (!count) return;
+  dtype_store(t, to, x);
+  for (; done < count; done *= 2) { // what is there, once more
+    uint64_t more = done < count - done ? done : count - done;
+    memcpy((char *)to + done * bytes, to, more * bytes);
+  }
 }
 
 double fill_value(Fill fill) { return fill == FILL_NAN ? NAN : fill == FILL_INF ? INFINITY : 0; }
@@ -52,13 +59,31 @@ void host_tensor_free(HostTensor *h) {
   *h = (HostTensor){0};
 }
 
+typedef struct Filling {
+  HostTensor *h;
+  ValueFn f;
+  void *ctx;
+} Filling;
+
+static int64_t last_dim(const HostTensor *h) { return h->t.rank == 4 ? h->t.shape[3] : 1; }
+
+static void fill_rows(void *arg, int chunk, int64_t from, int64_t to) {
+  (void)chunk;
+  const Filling *x = arg;
+  const int64_t *n = x->h->t.shape, last = last_dim(x->h);
+  for (int64_t row = from; row < to; row++)
+    for (int64_t k = 0; k < n[2]; k++)
+      for (int64_t e = 0; e < last; e++) {
+        int64_t i = row / n[1], j = row % n[1];
+        host_set(x->h, i, j, k, e, x->f(x->ctx, i, j, k, e));
+      }
+}
+
 void host_fill_with(HostTensor *h, ValueFn f, void *ctx) {
   const int64_t *n = h->t.shape;
-  int64_t last = h->t.rank == 4 ? n[3] : 1;
-  for (int64_t i = 0; i < n[0]; i++)
-    for (int64_t j = 0; j < n[1]; j++)
-      for (int64_t k = 0; k < n[2]; k++)
-        for (int64_t e = 0; e < last; e++) host_set(h, i, j, k, e, f(ctx, i, j, k, e));
+  int64_t row = n[2] * last_dim(h);
+  parallel_ranges(n[0] * n[1], SHORT_LOOP / (row + 1), fill_rows,
+                  &(Filling){.h = h, .f = f, .ctx = ctx});
 }
 
 // splitmix64's finaliser (Steele, Lea, Flood 2014) of a counter.
@@ -70,21 +95,24 @@ uint64_t random_bits(uint64_t seed, uint64_t n) {
 }
 
 typedef struct Stream {
-  uint64_t seed, n;
+  uint64_t seed;
+  int64_t shape[4];
   double scale;
 } Stream;
 
 // Four uniform 16-bit numbers: variance 4/12, hence the factor sqrt(3).  Exact but for one product.
 static double next_random(void *ctx, int64_t i, int64_t j, int64_t k, int64_t e) {
-  (void)i, (void)j, (void)k, (void)e;
-  Stream *s = ctx;
-  uint64_t r = random_bits(s->seed, s->n++);
+  const Stream *s = ctx;
+  int64_t n = ((i * s->shape[1] + j) * s->shape[2] + k) * s->shape[3] + e;
+  uint64_t r = random_bits(s->seed, (uint64_t)n);
   int64_t sum = (int64_t)((r & 0xffff) + (r >> 16 & 0xffff) + (r >> 32 & 0xffff) + (r >> 48));
   return s->scale * 1.7320508075688772 * ((double)sum + 2 - 131072) / 65536;
 }
 
 void host_fill_random(HostTensor *h, uint64_t seed, double scale) {
-  host_fill_with(h, next_random, &(Stream){.seed = seed, .scale = scale});
+  const int64_t *n = h->t.shape;
+  Stream s = {.seed = seed, .shape = {n[0], n[1], n[2], last_dim(h)}, .scale = scale};
+  host_fill_with(h, next_random, &s);
 }
 
 // ---- inputs of a problem -----------------------------------------------------------------------
@@ -172,16 +200,13 @@ void inputs_free(AttnInputs *in) {
 // Heads differ in scale, so that flat and peaked rows both occur: q by 1, 4, 1/4 in turn.
 static double head_scale(int64_t head) { return head % 3 == 0 ? 1 : head % 3 == 1 ? 4 : 0.25; }
 
+static double scaled(void *ctx, int64_t i, int64_t j, int64_t k, int64_t e) {
+  return host_get(ctx, i, j, k, e) * head_scale(k);
+}
+
 void inputs_fill_random(AttnInputs *in, uint64_t seed) {
   host_fill_random(&in->q, seed * 3 + 1, 1);
   host_fill_random(&in->k, seed * 3 + 2, 1);
   host_fill_random(&in->v, seed * 3 + 3, 1);
-  const int64_t *n = in->q.t.shape;
-  for (int64_t b = 0; b < n[0]; b++)
-    for (int64_t i = 0; i < n[1]; i++)
-      for (int64_t h = 0; h < n[2]; h++)
-        for (int64_t e = 0; e < n[3]; e++) {
-          double x = host_get(&in->q, b, i, h, e);
-          host_set(&in->q, b, i, h, e, x * head_scale(h));
-        }
+  host_fill_with(&in->q, scaled, &in->q);
 }

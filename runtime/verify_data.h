@@ -35,7 +35,7 @@ static inline double host_get(const HostTensor *h, int64_t i, int64_t j, int64_t
                                     tensor_at(&h->t, i, j, k, e) * dtype_bytes(h->t.dtype));
 }
 
-// Values by coordinates: f(ctx, i, j, k, e), rounded to the dtype.
+// Values by coordinates: f(ctx, i, j, k, e), rounded to the dtype.  Called from several threads.
 typedef double (*ValueFn)(void *ctx, int64_t i, int64_t j, int64_t k, int64_t e);
 void host_fill_with(HostTensor *h, ValueFn f, void *ctx);
 

@@ -226,16 +226,15 @@ static Status gate_grid(GateRun *g, const AttnInputs *in, const Outputs *first, 
 }
 
 // ---- gate 5 ------------------------------------------------------------------------------------
+static double same_value(void *ctx, int64_t i, int64_t j, int64_t k, int64_t e) {
+  return host_get(ctx, i, j, k, e);
+}
+
 static void refill_gaps(const AttnInputs *from, AttnInputs *to) {
-  const HostTensor *a[] = {&from->q, &from->k, &from->v};
-  HostTensor *b[] = {&to->q, &to->k, &to->v};
-  for (int t = 0; t < 3; t++) {
-    const int64_t *n = a[t]->t.shape;
-    for (int64_t i = 0; i < n[0]; i++)
-      for (int64_t j = 0; j < n[1]; j++)
-        for (int64_t k = 0; k < n[2]; k++)
-          for (int64_t e = 0; e < n[3]; e++) host_set(b[t], i, j, k, e, host_get(a[t], i, j, k, e));
-  }
+  AttnInputs source = *from;
+  host_fill_with(&to->q, same_value, &source.q);
+  host_fill_with(&to->k, same_value, &source.k);
+  host_fill_with(&to->v, same_value, &source.v);
 }
 
 // K and V of one key, of all heads.

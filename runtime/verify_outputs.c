@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parallel.h"
 #include "verify_run.h"
 
 void outputs_free(Outputs *o) {
@@ -12,8 +13,9 @@ void outputs_free(Outputs *o) {
 
 void poison_fill(void *p, uint64_t bytes) {
   const uint16_t word = POISON;
-  for (uint64_t i = 0; i + 1 < bytes; i += 2) memcpy((char *)p + i, &word, 2);
-  if (bytes % 2) ((char *)p)[bytes - 1] = (char)(POISON & 255);
+  memcpy(p, &word, bytes < 2 ? (size_t)bytes : 2);
+  for (uint64_t done = 2; done < bytes; done *= 2)
+    memcpy((char *)p + done, p, (size_t)(done < bytes - done ? done : bytes - done));
 }
 
 bool is_poison(Dtype t, const void *element) {
@@ -42,37 +44,78 @@ void outputs_damage(Outputs *out, const char *what, const char *name, uint64_t a
 }
 
 // ---- what a run must have written --------------------------------------------------------------
-static void check_element(const HostTensor *t, const char *name, int64_t i, int64_t j, int64_t k,
-                          int64_t e, char *covered, Outputs *out) {
-  int64_t at = tensor_at(&t->t, i, j, k, e), bytes = dtype_bytes(t->t.dtype);
-  covered[at] = 1;
-  if (out->damaged || !is_poison(t->t.dtype, (char *)t->host + at * bytes)) return;
-  outputs_damage(out, "element not written:", name, (uint64_t)(at * bytes));
+// The first bad place of each piece: an element that is still poison, or a gap that is not.
+typedef struct Written {
+  const HostTensor *t;
+  char *covered;
+  int64_t bad[PARALLEL_CHUNKS]; // of an element, in order of rows; of a gap, an offset; -1: none
+} Written;
+
+static int64_t rows_last(const HostTensor *t) { return t->t.rank == 4 ? t->t.shape[3] : 1; }
+
+static int64_t place(const HostTensor *t, int64_t number, int64_t at[4]) {
+  const int64_t *n = t->t.shape, last = rows_last(t);
+  at[3] = number % last, at[2] = number / last % n[2];
+  at[1] = number / last / n[2] % n[1], at[0] = number / last / n[2] / n[1];
+  return tensor_at(&t->t, at[0], at[1], at[2], at[3]);
+}
+
+static const void *element(const HostTensor *t, int64_t at) {
+  return (const char *)t->host + at * dtype_bytes(t->t.dtype);
+}
+
+static void check_rows(void *ctx, int chunk, int64_t from, int64_t to) {
+  Written *w = ctx;
+  int64_t last = rows_last(w->t), at[4];
+  for (int64_t row = from; row < to; row++) {
+    int64_t first = place(w->t, row * last, at);
+    for (int64_t e = 0; e < last; e++) {
+      w->covered[first + e] = 1;
+      if (w->bad[chunk] < 0 && is_poison(w->t->t.dtype, element(w->t, first + e)))
+        w->bad[chunk] = row * last + e;
+    }
+  }
+}
+
+static void check_gaps(void *ctx, int chunk, int64_t from, int64_t to) {
+  Written *w = ctx;
+  for (int64_t at = from; at < to && w->bad[chunk] < 0; at++)
+    if (!w->covered[at] && !is_poison(w->t->t.dtype, element(w->t, at))) w->bad[chunk] = at;
+}
+
+static int64_t first_bad(Written *w, int64_t n, int64_t least, RangeFn f) {
+  for (int c = 0; c < PARALLEL_CHUNKS; c++) w->bad[c] = -1;
+  parallel_ranges(n, least, f, w);
+  for (int c = 0; c < PARALLEL_CHUNKS; c++)
+    if (w->bad[c] >= 0) return w->bad[c];
+  return -1;
+}
+
+static void note_unwritten(const HostTensor *t, const char *name, int64_t number, Outputs *out) {
+  int64_t x[4], at = place(t, number, x);
   bool rows = t->t.rank == 4; // [batch, seqlen, heads, dim], else [batch, heads, seqlen]
+  outputs_damage(out, "element not written:", name, (uint64_t)(at * dtype_bytes(t->t.dtype)));
   out->where = (Mismatch){.found = true,
                           .tensor = name,
-                          .batch = i,
-                          .head = rows ? k : j,
-                          .row = rows ? j : k,
-                          .col = e,
-                          .got = host_get(t, i, j, k, e)};
+                          .batch = x[0],
+                          .head = rows ? x[2] : x[1],
+                          .row = rows ? x[1] : x[2],
+                          .col = x[3],
+                          .got = host_get(t, x[0], x[1], x[2], x[3])};
 }
 
 // Every element written, and nothing in the gaps between rows.
 static Status check_written(const HostTensor *t, const char *name, Outputs *out, Diag *d) {
   int64_t bytes = dtype_bytes(t->t.dtype), total = (int64_t)t->bytes / bytes;
-  char *covered = calloc((size_t)(total > 0 ? total : 1), 1);
-  if (!covered) return diag_fail(d, ST_INPUT, "not enough host memory to check %s", name);
   const int64_t *n = t->t.shape;
-  int64_t last = t->t.rank == 4 ? n[3] : 1;
-  for (int64_t i = 0; i < n[0]; i++)
-    for (int64_t j = 0; j < n[1]; j++)
-      for (int64_t k = 0; k < n[2]; k++)
-        for (int64_t e = 0; e < last; e++) check_element(t, name, i, j, k, e, covered, out);
-  for (int64_t at = 0; at < total && !out->damaged; at++)
-    if (!covered[at] && !is_poison(t->t.dtype, (char *)t->host + at * bytes))
-      outputs_damage(out, "gap between rows overwritten in", name, (uint64_t)(at * bytes));
-  free(covered);
+  Written w = {.t = t, .covered = calloc((size_t)(total > 0 ? total : 1), 1)};
+  if (!w.covered) return diag_fail(d, ST_INPUT, "not enough host memory to check %s", name);
+  int64_t bad = first_bad(&w, n[0] * n[1] * n[2], (1 << 16) / rows_last(t), check_rows);
+  if (bad >= 0 && !out->damaged) note_unwritten(t, name, bad, out);
+  int64_t gap = first_bad(&w, total, 1 << 16, check_gaps);
+  if (gap >= 0)
+    outputs_damage(out, "gap between rows overwritten in", name, (uint64_t)(gap * bytes));
+  free(w.covered);
   return ST_OK;
 }
 

@@ -42,6 +42,10 @@
   X(NO_SLOPES, "slopes left out")                                                                  \
   X(SLOPE_SIGN, "far keys raised, not lowered")                                                    \
   X(NO_SINKS, "sinks left out")                                                                    \
+  X(NO_FACTOR_Q, "q's factors left out")                                                           \
+  X(NO_FACTOR_K, "k's factors left out")                                                           \
+  X(NO_FACTOR_V, "v's factors left out")                                                           \
+  X(ONE_FACTOR, "the first head's factor of v for all")                                            \
   X(GAP, "a gap between rows overwritten")                                                         \
   X(ROUNDS_TWICE, "a right answer rounded to 6 bits on the way")
 
@@ -98,6 +102,9 @@ static void break_rules(Mutant m, Problem *q, AttnInputs *x) {
   case M_NO_CAP: problem_set_float(q, "softcap", 0); break;
   case M_NO_SLOPES: x->slopes.host = NULL; break;
   case M_NO_SINKS: x->sinks.host = NULL; break;
+  case M_NO_FACTOR_Q: x->descale[0].host = NULL; break;
+  case M_NO_FACTOR_K: x->descale[1].host = NULL; break;
+  case M_NO_FACTOR_V: x->descale[2].host = NULL; break;
   default: break;
   }
 }
@@ -115,6 +122,12 @@ static Status solve(const Faulty *f, const Problem *p, const AttnInputs *in, Ref
   }
   break_rules(f->mutant, q, &x);
   ReferenceOpts opts = {.threads = 1, .score = rule, .ctx = (void *)f};
+  float one[8] = {0};
+  if (f->mutant == M_ONE_FACTOR && x.descale[2].host) {
+    for (int i = 0; i < 8; i++) one[i] = ((float *)x.descale[2].host)[0];
+    x.descale[2].host = one;
+    x.descale[2].t.stride[0] = 0;
+  }
   if (f->mutant == M_SLOPE_SIGN) negate(&x.slopes);
   Status st = reference_rows(q, &x, &opts, ref, d);
   if (f->mutant == M_SLOPE_SIGN) negate(&x.slopes);
@@ -166,6 +179,8 @@ static void write_lse(const Faulty *f, const Reference *ref, HostTensor *lse) {
       }
 }
 
+static Dtype output_type(Dtype in) { return in == DT_E4M3 ? DT_BF16 : in; }
+
 static Status faulty_run(void *ctx, const Problem *p, const AttnInputs *in, uint32_t grid,
                          Outputs *out, Diag *d) {
   Faulty *f = ctx;
@@ -176,7 +191,7 @@ static Status faulty_run(void *ctx, const Problem *p, const AttnInputs *in, uint
   const int64_t *n = in->q.t.shape;
   int64_t o[4] = {n[0], n[1], n[2], in->v.t.shape[3]}, lse[3] = {n[0], n[2], n[1]};
   assert_int_equal(solve(f, p, in, &ref, d), ST_OK);
-  assert_int_equal(outputs_make(o, in->q.t.dtype, lse, DT_F32, out, d), ST_OK);
+  assert_int_equal(outputs_make(o, output_type(in->q.t.dtype), lse, DT_F32, out, d), ST_OK);
   write_o(f, &ref, grid, &out->o);
   write_lse(f, &ref, &out->lse);
   reference_free(&ref);
@@ -214,7 +229,7 @@ static Verdict judge(Fixture *f, Mutant m, const char *problem, Dtype t) {
   problem_set_float(p, "scale", (float)(1 / sqrt(problem_float(p, "d", 1))));
   Faulty faulty = {.mutant = m};
   Runner runner = {
-      .run = faulty_run, .ctx = &faulty, .in_dtype = t, .o_dtype = t, .lse_dtype = DT_F32};
+      .run = faulty_run, .ctx = &faulty, .in_dtype = t, .o_dtype = output_type(t), .lse_dtype = DT_F32};
   VerifyOpts opts = {.seed = 1, .threads = 1};
   Verdict v = {0};
   GateRun g = {.runner = &runner, .problem = p, .opts = &opts, .arena = f->a, .verdict = &v};
@@ -250,7 +265,9 @@ static bool applies(Mutant m, const char *problem) {
     const char *needs;
   } rules[] = {{M_WINDOW_WIDE, "wl="}, {M_WINDOW_NARROW, "wl="}, {M_WINDOW_RIGHT, "wr="},
                {M_NO_CAP, "softcap="}, {M_NO_SLOPES, "alibi="},  {M_SLOPE_SIGN, "alibi="},
-               {M_NO_SINKS, "sinks="}};
+               {M_NO_SINKS, "sinks="},
+               {M_NO_FACTOR_Q, "descale="}, {M_NO_FACTOR_K, "descale="},
+               {M_NO_FACTOR_V, "descale="}, {M_ONE_FACTOR, "descale="}};
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
     if (m == rules[i].m) return strstr(problem, rules[i].needs) != NULL;
   return true;
@@ -301,6 +318,20 @@ static void broken_rules_are_rejected(void **state) {
       if (v.passed) fail_msg("%s passes with %s", problem, mutant_text[m]);
     }
   }
+}
+
+// 8-bit inputs with a factor for each head: gates of 4 e and 3 e, sums of 14 digits, no committed row.
+static void eight_bits(void **state) {
+  Fixture *f = *state;
+  const char *const problems[] = {"b=2,hq=4,hkv=2,sq=33,sk=70,d=64,causal=1,descale=1",
+                                  "b=2,hq=4,hkv=2,sq=17,sk=300,d=128,descale=1"};
+  for (int c = 0; c < 2; c++)
+    for (Mutant m = M_NONE; m < MUTANT_COUNT; m++) {
+      if ((m != M_NONE && !applies(m, problems[c])) || m == M_ROUNDS_TWICE) continue;
+      Verdict v = judge(f, m, problems[c], DT_E4M3);
+      if (v.passed != (m == M_NONE))
+        fail_msg("%s, %s:\n%s", problems[c], mutant_text[m], verdict_text(f->a, &v));
+    }
 }
 
 static const GateResult *gate(const Verdict *v, const char *name) {
@@ -394,7 +425,7 @@ static void committed_rows_are_the_oracles(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       T(right_answers_pass),        T(every_mutant_is_rejected), T(each_gate_does_its_part),
-      T(right_answers_pass),        T(broken_rules_are_rejected), T(each_gate_does_its_part),
+      T(broken_rules_are_rejected), T(eight_bits),
       T(a_failure_names_its_place), T(empty_problems_pass),      T(committed_rows_are_the_oracles),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

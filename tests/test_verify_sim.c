@@ -87,6 +87,19 @@ static void prefill_on_hopper(void **state) {
   pass(f, "prefill_wgmma", "", "b=2,hq=2,sq=0,sk=5");
 }
 
+// e4m3: V transposed in boxes of 128 keys (two at 224) and of 128 columns (two at 256), halves of
+// both; three warpgroups; O as f16; every rule and a factor for each head.
+static void prefill_of_eight_bits(void **state) {
+  Fixture *f = *state;
+  pass(f, "prefill_wgmma", "", "b=2,hq=4,hkv=2,sq=70,sk=333,d=128,dtype=e4m3,descale=1");
+  pass(f, "prefill_wgmma", "tile_k=224 dtype_o=f16", "b=1,hq=1,sq=64,sk=500,d=128,dtype=e4m3");
+  pass(f, "prefill_wgmma", "tile_q=192 tile_k=96", "b=1,hq=2,sq=200,sk=500,d=64,causal=1,dtype=e4m3");
+  pass(f, "prefill_wgmma", "", "b=1,hq=2,sq=70,sk=130,d=256,dtype=e4m3,causal=1,descale=1");
+  pass(f, "prefill_wgmma", "",
+       "b=2,hq=4,hkv=2,sq=90,sk=150,d=192,dv=128,dtype=e4m3,descale=1,causal=1,wl=60,softcap=20,"
+       "alibi=1,sinks=1");
+}
+
 static void prefill_at_every_vec(void **state) {
   Fixture *f = *state;
   for (int vec = 1; vec <= 4; vec *= 2)
@@ -244,7 +257,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       T(prefill),
       T(prefill_at_every_vec),
-      T(prefill_on_hopper),
+      T(prefill_on_hopper), T(prefill_of_eight_bits),
       T(decode),
       T(decode_with_empty_chunks),
       T(the_device_oracle),
