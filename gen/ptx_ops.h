@@ -106,7 +106,7 @@
   F("popc", "T(.b32|.b64)", "d:u32 a:T", 20, 20, ALU, "-", alu)                                    \
   F("clz", "T(.b32|.b64)", "d:u32 a:T", 20, 20, ALU, "-", alu)                                     \
   F("bfind", "{.shiftamt} T(.u32|.u64|.s32|.s64)", "d:u32 a:T", 20, 20, ALU, "-", alu)             \
-  F("fns", ".b32", "d:b32 a:b32 b:b32 c:s32", 60, 30, ALU, "-", LATER)                             \
+  F("fns", ".b32", "d:b32 a:b32 b:b32 c:s32", 60, 30, ALU, "-", alu)                               \
   F("brev", "T(.b32|.b64)", "d:T a:T", 20, 20, ALU, "-", alu)                                      \
   F("bfe", "T(.u32|.u64|.s32|.s64)", "d:T a:T b:u32 c:u32", 20, 20, ALU, "-", alu)                 \
   F("bfi", "T(.b32|.b64)", "d:T a:T b:T c:u32 e:u32", 20, 20, ALU, "-", alu)                       \
@@ -234,8 +234,8 @@
   F("not", "T(.pred|.b16|.b32|.b64)", "d:T a:T", 10, 10, ALU, "-", alu)                            \
   F("cnot", "T" B163264, "d:T a:T", 10, 10, ALU, "-", alu)                                         \
   F("lop3", "(.and|.or) .b32", "d:b32||_ a:b32 b:b32 c:b32 i:u32 q:pred!", 82, 70, ALU, "-",       \
-    LATER)                                                                                         \
-  F("lop3", ".b32", "d:b32 a:b32 b:b32 c:b32 i:u32", 43, 50, ALU, "-", alu)                        \
+    lop3)                                                                                          \
+  F("lop3", ".b32", "d:b32 a:b32 b:b32 c:b32 i:u32", 43, 50, ALU, "-", lop3)                       \
   F("shf", "(.l|.r)(.clamp|.wrap) .b32", "d:b32 a:b32 b:b32 c:u32", 31, 32, ALU, "-", alu)         \
   F("shl", "T" B163264, "d:T a:T b:u32", 10, 10, ALU, "-", alu)                                    \
   F("shr", "T(.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64)", "d:T a:T b:u32", 10, 10, ALU, "-",   \

@@ -44,7 +44,7 @@
   F("prefetch", ".global(.L2::evict_last|.L2::evict_normal)", "[a]", 74, 80, LSU, "-", nop)        \
   F("prefetchu", ".L1", "[a]", 20, 20, LSU, "-", nop)                                              \
   F("applypriority", "{.global}.L2::evict_normal", "[a] i:u32", 74, 80, LSU, "-", nop)             \
-  F("discard", "{.global}.L2", "[a] i:u32", 74, 80, LSU, "W", LATER)                               \
+  F("discard", "{.global}.L2", "[a] i:u32", 74, 80, LSU, "W", discard)                             \
   F("createpolicy", ".fractional (.L2::evict_last|.L2::evict_normal|.L2::evict_first|"             \
     ".L2::evict_unchanged){(.L2::evict_first|.L2::evict_unchanged)}.b64", "d:b64 a:f32?", 74,      \
     80, ALU, "-", createpolicy)                                                                    \

@@ -171,6 +171,45 @@ bool sim_setp(Decoder *x, const PtxInst *in) {
   return true;
 }
 
+// d = lop3(a, b, c), p = (d != 0) op q.  All of q is read before p, which may be q, is written.
+static const Op *op_join_nonzero(Warp *w, const Op *op) {
+  const uint32_t *v = sim_r32(w, op->a);
+  uint32_t nonzero = 0, q = *sim_mask(w, op->b);
+  for (int i = 0; i < 32; i++)
+    nonzero |= (uint32_t)(v[i] != 0) << i;
+  uint32_t p = op->kind ? nonzero | q : nonzero & q;
+  sim_merge(w->regs + op->d, (const uint8_t *)&p, 1, w->active);
+  return op + 1;
+}
+
+bool sim_lop3(Decoder *x, const PtxInst *in) {
+  LaneOp f;
+  const PtxOperand *d = &in->opnds[0];
+  if (d->kind != PTX_O_PAIR)
+    return sim_alu(x, in);
+  if (!find(x, in, &f))
+    return false;
+  uint32_t made = sim_temp(x, 4); // d may be a sink
+  PtxOperand none = {.kind = PTX_O_SINK};
+  emit_lane(x, in, &f, op_lane, &none, f.imm);
+  x->prog->ops[x->prog->nops - 1].d = made;
+  if (d->v[1].kind == PTX_O_REG) {
+    uint32_t q = sim_pred_source(x, &in->opnds[5]);
+    Op *op = sim_emit(x, op_join_nonzero);
+    op->d = x->func->reg[d->v[1].reg];
+    op->a = made;
+    op->b = q;
+    op->kind = ptx_inst_has(in, "or");
+  }
+  if (d->v[0].kind == PTX_O_REG) {
+    Op *op = sim_emit(x, op_mov);
+    op->d = x->func->reg[d->v[0].reg];
+    op->a = made;
+    op->width = 4;
+  }
+  return true;
+}
+
 bool sim_carry(Decoder *x, const PtxInst *in) {
   LaneOp f;
   if (!find(x, in, &f))

@@ -30,11 +30,13 @@ typedef bool (*DecodeFn)(Decoder *x, const PtxInst *in);
 // One decoder for each handler of gen/ptx_ops.h; false after a message.
 bool sim_alu(Decoder *x, const PtxInst *in);
 bool sim_setp(Decoder *x, const PtxInst *in);
+bool sim_lop3(Decoder *x, const PtxInst *in);
 bool sim_cvt(Decoder *x, const PtxInst *in);
 bool sim_mov(Decoder *x, const PtxInst *in);
 bool sim_carry(Decoder *x, const PtxInst *in);
 bool sim_ld(Decoder *x, const PtxInst *in);
 bool sim_st(Decoder *x, const PtxInst *in);
+bool sim_discard(Decoder *x, const PtxInst *in);
 bool sim_atom(Decoder *x, const PtxInst *in);
 bool sim_cvta(Decoder *x, const PtxInst *in);
 bool sim_isspacep(Decoder *x, const PtxInst *in);

@@ -50,10 +50,12 @@ static bool find_alu(const PtxInst *in, LaneOp *out) {
   const PtxForm *form = ptx_inst_form(in);
   Key whole = {.len = 0}, plain = {.len = 0};
   uint64_t flags = 0;
+  bool is_lop3 = !strcmp(form->stem, "lop3");
   key_add(&whole, form->stem);
   key_add(&plain, form->stem);
   for (int i = 0; i < in->nmods; i++) {
     const char *text = ptx_mod_text(in->mods[i]);
+    if (is_lop3 && (!strcmp(text, "and") || !strcmp(text, "or"))) continue; // of its predicate
     key_add(&whole, text);
     if (!mod_flag(text, &flags)) key_add(&plain, text);
   }
@@ -61,7 +63,7 @@ static bool find_alu(const PtxInst *in, LaneOp *out) {
   if (r) flags = 0;
   else r = row_find(&plain);
   if (!r || !use_row(r, flags, out)) return false;
-  if (!strcmp(form->stem, "lop3")) out->imm = (uint64_t)in->opnds[4].i;
+  if (is_lop3) out->imm = (uint64_t)in->opnds[4].i;
   return true;
 }
 
@@ -209,7 +211,8 @@ static bool find_cvt(const PtxInst *in, LaneOp *out) {
 bool LANE_GLUE(lanes_find_, LANE_SET)(const PtxInst *in, LaneOp *out);
 bool LANE_GLUE(lanes_find_, LANE_SET)(const PtxInst *in, LaneOp *out) {
   const char *handler = ptx_inst_form(in)->handler;
-  if (!strcmp(handler, "alu") || !strcmp(handler, "mov")) return find_alu(in, out);
+  if (!strcmp(handler, "alu") || !strcmp(handler, "mov") || !strcmp(handler, "lop3"))
+    return find_alu(in, out);
   if (!strcmp(handler, "setp")) return find_setp(in, out);
   if (!strcmp(handler, "cvt")) return find_cvt(in, out);
   if (!strcmp(handler, "carry")) return find_carry(in, out);

@@ -58,6 +58,17 @@ INLINE uint32_t prmt(uint32_t a, uint32_t b, uint32_t sel) {
 #define PRMT_MODE(s0, s1, s2, s3)                                                                  \
   prmt(x, y, (z & 2) ? (z & 1) ? (s3) : (s2) : (z & 1) ? (s1) : (s0))
 
+// fns: the place of the n-th set bit of m at and above `base` (n > 0), at and below (n < 0); n = 0:
+// `base` itself if its bit is set.  All ones where there is none.
+INLINE uint32_t fns(uint32_t m, uint32_t base, int32_t n) {
+  if (base > 31) return 0xffffffffu;
+  if (n == 0) return m >> base & 1 ? base : 0xffffffffu;
+  uint32_t left = n < 0 ? 0u - (uint32_t)n : (uint32_t)n;
+  for (int at = (int)base; at >= 0 && at < 32; at += n < 0 ? -1 : 1)
+    if (m >> at & 1 && --left == 0) return (uint32_t)at;
+  return 0xffffffffu;
+}
+
 // lop3: the table's bit (a<<2 | b<<1 | c) for each bit position.
 INLINE uint32_t lop3(uint32_t a, uint32_t b, uint32_t c, uint32_t table) {
   uint32_t r = 0;

@@ -62,6 +62,7 @@ OP3("shf.l.wrap.b32", shf_l_wrap, b32, b32, b32, b32, u32,
     (((uint64_t)y << 32 | x) << (z & 31)) >> 32)
 OP3("shf.r.clamp.b32", shf_r_clamp, b32, b32, b32, b32, u32, ((uint64_t)y << 32 | x) >> clamp32(z))
 OP3("shf.r.wrap.b32", shf_r_wrap, b32, b32, b32, b32, u32, ((uint64_t)y << 32 | x) >> (z & 31))
+OP3("fns.b32", fns_b32, b32, b32, b32, b32, s32, fns(x, y, z))
 LOP3("lop3.b32", lop3_b32, lop3(x, y, z, (uint32_t)imm))
 OP3("prmt.b32", prmt_index, b32, b32, b32, b32, b32, prmt(x, y, z))
 OP3("prmt.b32.f4e", prmt_f4e, b32, b32, b32, b32, b32, PRMT_MODE(0x3210, 0x4321, 0x5432, 0x6543))

@@ -1,5 +1,6 @@
 // sim_mem.c: ld and st.
 #include "sim_mem.h"
+#include "sim_race.h"
 
 // ---- ld -----------------------------------------------------------------------------------------
 #define LOAD(NAME, FROM, TO)                                                                       \
@@ -146,6 +147,30 @@ static const Op *op_st(Warp *w, const Op *op) {
   return op + 1;
 }
 
+// ---- discard ------------------------------------------------------------------------------------
+// What was there may or may not stay: nobody may read it before it is written again.  No bytes move.
+static const Op *op_discard(Warp *w, const Op *op) {
+  uint64_t a[32] __attribute__((aligned(64)));
+  Access s = {.strided = false};
+  sim_addresses(w, op, a);
+  SIM_LANES(i, w->active) {
+    Span span;
+    uint64_t window = a[i] & ~SIM_OFFSET_MASK;
+    if (window == SIM_WINDOW_SHARED || window == SIM_WINDOW_LOCAL || window == SIM_WINDOW_PARAM)
+      return sim_trap_at(w, op, i, "discards what is not in global memory");
+    const Op *stop = sim_check(w, op, i, op->space, a[i], op->bytes, op->bytes, ACCESS_WRITE, &span);
+    if (stop)
+      return stop;
+    memset(span.data, 0xff, op->bytes);
+    if (span.shadow)
+      memset(span.shadow, 0, op->bytes);
+    s.at[i] = span.data;
+  }
+  if (w->cta->race)
+    sim_race_access(w, op, a, ACCESS_WRITE, &s);
+  return op + 1;
+}
+
 // ---- decoding -----------------------------------------------------------------------------------
 static uint8_t flags(const PtxInst *in, int reg_bits) {
   PtxType t = (PtxType)in->type[0];
@@ -209,5 +234,11 @@ bool sim_st(Decoder *x, const PtxInst *in) {
   op->width = (uint8_t)width;
   op->type = flags(in, 0);
   op->more = more;
+  return true;
+}
+
+bool sim_discard(Decoder *x, const PtxInst *in) {
+  Address a = sim_address(x, in, &in->opnds[0]);
+  sim_set_address(sim_emit(x, op_discard), &a, 128, 1);
   return true;
 }

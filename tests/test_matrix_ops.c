@@ -349,13 +349,13 @@ static void test_meeting(void **state) {
 int main(int argc, char **argv) {
   wmma_file = argc > 1 ? argv[1] : NULL;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(test_mma, kit_setup, kit_teardown),
-      cmocka_unit_test_setup_teardown(test_imma, kit_setup, kit_teardown),
-      cmocka_unit_test_setup_teardown(test_rows, kit_setup, kit_teardown),
-      cmocka_unit_test_setup_teardown(test_movmatrix, kit_setup, kit_teardown),
-      cmocka_unit_test_setup_teardown(test_wmma, kit_setup, kit_teardown),
+      cmocka_unit_test_setup_teardown(test_mma, kit_setup_anywhere, kit_teardown),
+      cmocka_unit_test_setup_teardown(test_imma, kit_setup_anywhere, kit_teardown),
+      cmocka_unit_test_setup_teardown(test_rows, kit_setup_anywhere, kit_teardown),
+      cmocka_unit_test_setup_teardown(test_movmatrix, kit_setup_anywhere, kit_teardown),
+      cmocka_unit_test_setup_teardown(test_wmma, kit_setup_anywhere, kit_teardown),
       cmocka_unit_test_setup_teardown(test_traps, kit_setup, kit_teardown),
-      cmocka_unit_test_setup_teardown(test_meeting, kit_setup, kit_teardown),
+      cmocka_unit_test_setup_teardown(test_meeting, kit_setup_anywhere, kit_teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-// Compiler-made PTX of standard idioms (tests/nvcc/), every build against an answer computed here.
+// Compiler-made PTX of standard idioms (tests/nvcc/), every build on PTXSMITH_DEVICE (else sim) against
+// an answer computed here.
 #include <math.h>
 
 #include "dtype.h"
@@ -397,7 +398,7 @@ static void test_eighths(void **state) {
 }
 
 int main(void) {
-#define T(f) cmocka_unit_test_setup_teardown(f, kit_setup, kit_teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, kit_setup_anywhere, kit_teardown)
   const struct CMUnitTest tests[] = {
       T(test_block_sum), T(test_scan),      T(test_histogram),    T(test_transpose),
       T(test_product),   T(test_softmax),   T(test_layer_norm),   T(test_functions),

@@ -167,16 +167,78 @@ static void test_template_line(void **state) {
   assert_int_equal(k->diag->first->origin_line, 2);
 }
 
-// What does not run yet is said when the kernel is loaded, at its line.
+// What is outside the table, and what it only knows by name, is said at its line when the kernel is
+// loaded: nothing of it is ever computed.
 static void test_unsupported(void **state) {
   Kit *k = *state;
-  const char *ptx = ".version 8.0\n.target sm_90\n.address_size 64\n.entry k() {\n"
-                    ".reg .b32 %r<4>;\n mov.u32 %r0, 0;\n  fns.b32 %r1, %r0, 0, 1;\n}\n";
-  Source *src = source_new(k->arena, "k.ptx", ptx, strlen(ptx));
-  Kernel *kernel;
-  assert_int_equal(device_load_ptx(k->dev, src, NULL, NULL, &kernel, k->diag), ST_INPUT);
-  assert_non_null(strstr(k->diag->first->what, "the interpreter does not execute fns"));
-  assert_int_equal(k->diag->first->line, 7);
+  static const struct { const char *version, *target, *text, *says; } cases[] = {
+      {"8.6", "sm_100", "add.rn.f32x2 %rd2, %rd1, %rd1;", "does not execute add.rn.f32x2"},
+      {"8.6", "sm_100", "mul.rn.ftz.f32x2 %rd2, %rd1, %rd1;", "does not execute mul.rn.ftz.f32x2"},
+      {"8.6", "sm_100", "fma.rn.f32x2 %rd2, %rd1, %rd1, %rd1;", "does not execute fma.rn.f32x2"},
+      {"8.8", "sm_100", "min.f32 %f2, %f1, %f1, %f1;", "does not execute min.f32"},
+      {"8.8", "sm_100", "max.NaN.abs.f32 %f2, %f1, %f1, %f1;", "does not execute max.NaN.abs.f32"},
+      {"8.6", "sm_100a", "redux.sync.min.f32 %f2, %f1, -1;", "does not execute redux.sync.min.f32"},
+      {"8.0", "sm_90", "cvta.shared.u32 %r2, %r1;", "does not execute 32-bit generic addresses"},
+      {"8.1", "sm_90", "multimem.ld_reduce.relaxed.sys.global.add.u32 %r2, [%rd1];",
+       "unknown instruction \"multimem\""},
+      {"8.1", "sm_90", "multimem.red.relaxed.sys.global.add.u32 [%rd1], %r1;",
+       "unknown instruction \"multimem\""},
+      {"8.3", "sm_90a", "tensormap.replace.tile.global_address.global.b1024.b64 [%rd1], %rd1;",
+       "unknown instruction \"tensormap\""},
+      {"8.3", "sm_90", "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu"
+       ".sync.aligned [%rd1], [%r1], 128;", "unknown instruction \"tensormap\""},
+      {"8.6", "sm_100a", "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], 32;",
+       "unknown instruction \"tcgen05\""},
+      {"8.0", "sm_90", "tex.1d.v4.f32.s32 {%f1, %f1, %f1, %f1}, [%rd1, {%r1}];",
+       "unknown instruction \"tex\""},
+      {"8.0", "sm_90", "mma.sp.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r1, %r1}, "
+       "{%r1, %r1}, {%r1, %r1}, {%r1, %r1}, %r1, 0;", "\"mma\" does not take \".sp\""},
+      {"8.0", "sm_90", "vadd.u32.u32.u32 %r2, %r1, %r1;", "unknown instruction \"vadd\""},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char *ptx = arena_printf(k->arena, ".version %s\n.target %s\n.address_size 64\n.entry k() {\n"
+                             ".reg .b32 %%r<4>; .reg .b64 %%rd<4>; .reg .f32 %%f<4>;\n"
+                             "mov.b32 %%r1, 0; mov.b64 %%rd1, 0; mov.b32 %%f1, 0f00000000;\n  %s\n}\n",
+                             cases[i].version, cases[i].target, cases[i].text);
+    Source *src = source_new(k->arena, "k.ptx", ptx, strlen(ptx));
+    Kernel *kernel;
+    assert_int_equal(device_load_ptx(k->dev, src, NULL, NULL, &kernel, k->diag), ST_INPUT);
+    if (!strstr(k->diag->first->what, cases[i].says) || k->diag->first->line != 7)
+      fail_msg("%s: %s", cases[i].text, diag_text(k->diag));
+    diag_reset(k->diag);
+  }
+}
+
+// What is discarded must be written again before it is read; the bytes are then no longer the old.
+static void test_discard(void **state) {
+  Kit *k = *state;
+  static const char address[] = "mul.wide.u32 %rd1, %r0, 128; add.u64 %rd1, %rd0, %rd1;\n";
+#define BODY(text) arena_printf(k->arena, "%s%s", address, text)
+  DevPtr out = kit_fill(k, "out", 7, 128);
+  uint32_t got[128];
+  kit_run(k, kit_body(k, 1, BODY("discard.global.L2 [%rd1], 128; st.global.u32 [%rd1], %r0;")), 1, 3,
+          &out, sizeof out);
+  kit_read(k, out, got, 128);
+  for (uint32_t i = 0; i < 128; i++)
+    assert_int_equal(got[i], i >= 96 ? 7 : i % 32 ? 0xffffffff : i / 32);
+  static const struct { const char *text, *says; } traps[] = {
+      {"st.global.u32 [%rd1], %r0; discard.global.L2 [%rd1], 128; ld.global.u32 %r1, [%rd1];",
+       "uninitialised read: byte 0 of \"fresh\" was never written"},
+      {"discard.global.L2 [%rd1+64], 128;", "misaligned: writes 128 bytes at offset 64"},
+      {"discard.L2 [%rd1+512], 128;", "out of bounds: writes 128 bytes at offset 512"},
+      {".shared .align 128 .b8 s[128]; mov.u64 %rd2, s; cvta.shared.u64 %rd2, %rd2; "
+       "discard.L2 [%rd2], 128;", "discards what is not in global memory"},
+  };
+  for (size_t i = 0; i < sizeof traps / sizeof *traps; i++) {
+    DevPtr fresh;
+    assert_int_equal(device_alloc(k->dev, 512, "fresh", &fresh, k->diag), ST_OK);
+    assert_int_equal(kit_try(k, kit_body(k, 1, BODY(traps[i].text)), 1, 1, &fresh, sizeof fresh),
+                     ST_FAILED);
+    if (!strstr(k->diag->first->what, traps[i].says))
+      fail_msg("%s: %s", traps[i].text, diag_text(k->diag));
+    diag_reset(k->diag);
+    device_free(k->dev, fresh);
+  }
 }
 
 static void test_launch_shape(void **state) {
@@ -204,6 +266,6 @@ int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, kit_setup, kit_teardown)
   const struct CMUnitTest tests[] = {T(test_memory),      T(test_registers),     T(test_control),
                                      T(test_division),    T(test_place),         T(test_template_line),
-                                     T(test_unsupported), T(test_launch_shape), T(test_step_limit)};
+                                     T(test_unsupported), T(test_discard), T(test_launch_shape), T(test_step_limit)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
