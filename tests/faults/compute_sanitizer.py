@@ -93,10 +93,19 @@ def ours(command):
     return ("" if code == 0 else f"exit {code}"), text
 
 
-def job(program, work, row, faulty, tool, seconds):
-    kind, name, grid, block = row
-    path = work / f"{name}.{'faulty' if faulty else 'sound'}.ptx"
-    path.write_text(FRAME.replace("BODY", body(name, faulty)))
+def write_kernels(work, rows):
+    """Both forms of every kernel, before any tool runs: a file that a tool reads never changes."""
+    paths = {}
+    for _, name, _, _ in rows:
+        for faulty in (True, False):
+            path = work / f"{name}.{'faulty' if faulty else 'sound'}.ptx"
+            path.write_text(FRAME.replace("BODY", body(name, faulty)))
+            paths[name, faulty] = path
+    return paths
+
+
+def job(program, path, row, tool, seconds):
+    _, _, grid, block = row
     command = [program, "run", str(path), "--kernel", "k", "--grid", grid, "--block", block,
                "--arg", "inout:u32[1024]=0", "--arg", "inout:u32[1024]=0"]
     return ours(command) if tool == "ours" else theirs(tool, command, seconds)
@@ -131,11 +140,12 @@ def main():
     tools = ("ours",) if o.ours_only else ("ours", *TOOLS)
     rows, done = table(), {}
     with tempfile.TemporaryDirectory() as work, concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
+        paths = write_kernels(pathlib.Path(work), rows)
         for row in rows:
             for faulty in (True, False):
                 for tool in tools:
-                    done[row[1], faulty, tool] = pool.submit(job, o.program, pathlib.Path(work), row,
-                                                             faulty, tool, o.seconds)
+                    done[row[1], faulty, tool] = pool.submit(job, o.program, paths[row[1], faulty],
+                                                             row, tool, o.seconds)
         print("| fault | kernel | ours | compute-sanitizer |\n|---|---|---|---|")
         caught = dict.fromkeys(("ours", "theirs"), 0)
         for kind, name, _, _ in rows:
