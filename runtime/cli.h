@@ -22,9 +22,9 @@
   X(RUN, run, "FILE.ptx", 1, 1, false, true, "launch a kernel of any PTX on arguments of your own")\
   X(COUNTERS, counters, "TEMPLATE|FILE.ptx [name=value ...]", 1, 1, true, true,                    \
     "count what a launch does, line by line, on the interpreter")                                  \
-  X(SWEEP, sweep, "SCRIPT.lua [name=value ...]", 1, 1, true, true,                                 \
+  X(SWEEP, sweep, "NAME|SCRIPT.lua [name=value ...]", 1, 1, true, true,                                 \
     "verify, time and rank the variants that a script asks for")                                   \
-  X(CAMPAIGN, campaign, "SCRIPT.lua", 1, 1, false, true,                                           \
+  X(CAMPAIGN, campaign, "NAME|SCRIPT.lua", 1, 1, false, true,                                           \
     "predict, then measure, rung by rung")                                                         \
   X(PLAN, plan, "PROBLEM", 1, 1, false, true, "what would run for a problem, and why")             \
   X(INFO, info, "", 0, 0, false, true, "devices, driver, build and host")                          \
@@ -62,7 +62,7 @@ enum { // the same as bits, for the table of options
   X(PROBLEMS, "problems", 0, FLAG, "", IN_LIST, "the named problems instead of the templates")     \
   X(DEVICE, "device", 'd', TEXT, "auto|sim|cuda:N", IN_DEVICE,                                     \
     "where to run; auto is a GPU if there is one")                                                 \
-  X(GRID, "grid", 0, COUNT, "N", IN_TIMED, "exactly N blocks; by default the template's rule")     \
+  X(GRID, "grid", 0, COUNT, "N", IN_TIMED, "N blocks, whatever there is to do; by default the template's rule")     \
   X(SEED, "seed", 0, NUMBER, "N", IN_TIMED | IN_PTX, "seed of the random inputs")                  \
   X(Q, "q", 0, TEXT, "FILE.npy", IN_VERIFY | IN_BENCH, "queries [batch, seqlen_q, heads_q, d]")    \
   X(K, "k", 0, TEXT, "FILE.npy", IN_VERIFY | IN_BENCH, "keys [batch, seqlen_k, heads_kv, d]")      \

@@ -154,6 +154,31 @@ static Status print_rung(Campaign *k, const Run *r, const Rows *rows) {
   return st;
 }
 
+// What is about to be tried, before the first of it runs: a rung may take long.
+static void announce(Campaign *k, const Run *r) {
+  if (k->json) return;
+  printf("%s: %d point%s of %s on %s\n", r->name, r->npoints, r->npoints == 1 ? "" : "s",
+         r->template_name, r->spec);
+  fflush(stdout);
+}
+
+static void announce_expected(Campaign *k, const Run *r, const Expected *expected) {
+  double least = 0, most = 0;
+  int n = 0;
+  for (int i = 0; i < r->npoints; i++) {
+    double us = expected[i].us;
+    if (!us) continue;
+    least = !n || us < least ? us : least;
+    most = !n || us > most ? us : most;
+    n++;
+  }
+  if (k->json) return;
+  if (least < most) printf("expected: %.4g to %.4g us, of %d that can be built\n", least, most, n);
+  else if (n) printf("expected: %.4g us\n", least);
+  else printf("expected: nothing, none can be built\n");
+  fflush(stdout);
+}
+
 static Status climb(Campaign *k, const Run *r) {
   if (!r->predicts) {
     fprintf(stderr, "%s: no prediction, so it is not measured\n", r->name);
@@ -162,8 +187,10 @@ static Status climb(Campaign *k, const Run *r) {
   }
   Rows rows = {0};
   Expected *expected = arena_array(k->c->arena, Expected, r->npoints + 1);
+  announce(k, r);
   Status st = predict_rung(k, r, expected);
   if (st) return st;
+  announce_expected(k, r, expected);
   st = measure_rung(k, r, expected, &rows);
   k->wrong |= rows.wrong > 0;
   k->empty |= rows.ok == 0;

@@ -1,4 +1,5 @@
 // What several verbs ask for: the session, the device, the problem, options of the build.
+#include <string.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -24,6 +25,16 @@ void cmd_schedule(Cmd *c, uint64_t seed) {
   device_sim_opts(c->device, &opts);
 }
 
+// What only the interpreter can do is never left out in silence.
+static Status refuse_sim_options(Cmd *c, const char *device) {
+  static const CliOptId only[] = {OPT_SANITIZE, OPT_SCHEDULES, OPT_SCHEDULE, OPT_STEPS, OPT_ISA};
+  for (size_t i = 0; i < sizeof only / sizeof *only; i++)
+    if (cli_has(c->cli, only[i]))
+      return diag_error(c->diag, NOWHERE, "--%s is the interpreter's: it needs --device sim, not %s",
+                        cli_opts[only[i]].name, device);
+  return ST_OK;
+}
+
 Status cmd_device(Cmd *c, Device **out) {
   const Cli *cli = c->cli;
   if (!c->device) {
@@ -33,7 +44,10 @@ Status cmd_device(Cmd *c, Device **out) {
                         "--isa: this host has no %s; it is baseline, avx2 or avx512", isa);
     bool counts = cli->verb == CLI_COUNTERS || cli_has(cli, OPT_COUNTERS);
     const char *spec = cli_has(cli, OPT_DEVICE) ? cli->text[OPT_DEVICE] : counts ? "sim" : "auto";
-    Status st = device_open(spec, &c->device, c->diag);
+    Status st = strncmp(spec, "cuda:", 5) ? ST_OK : refuse_sim_options(c, spec);
+    if (!st) st = device_open(spec, &c->device, c->diag);
+    if (!st && !device_info(c->device)->is_sim)
+      st = refuse_sim_options(c, device_info(c->device)->id);
     if (st) return st;
     cmd_schedule(c, cli->number[OPT_SCHEDULE]);
   }

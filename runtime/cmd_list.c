@@ -19,17 +19,72 @@ static const char *const param_kind_name[] = {
     [PARAM_INT] = "integer", [PARAM_BOOL] = "flag", [PARAM_DTYPE] = "dtype", [PARAM_NAME] = "name",
 };
 
-static char *dim_text(Arena *a, const Dim *d) {
+static char *dim_text(Arena *a, const Dim *d, const char *param) {
+  if (param) return arena_strdup(a, param);
   if (!d->name) return arena_printf(a, "%lld", (long long)d->n);
   if (d->div > 1) return arena_printf(a, "ceil(%s / %lld)", d->name, (long long)d->div);
   return arena_strdup(a, d->name);
 }
 
-static char *shape_text(Arena *a, const ArgDecl *g) {
+// ---- sizes that are parameters ------------------------------------------------------------------
+// A template writes a parameter as a size, the declaration holds its number: which parameter it was
+// shows when the arguments are declared once more with another value of that one.
+typedef const char *SizeNames[TENSOR_MAX_RANK]; // of an argument; NULL: no parameter
+
+static bool is_size(const Dim *d, const char *value) {
+  return !d->name && d->n == strtoll(value, NULL, 10);
+}
+
+static bool any_size(const TemplateInfo *t, const char *value) {
+  for (int i = 0; i < t->nargs; i++)
+    for (int k = 0; k < t->args[i].rank; k++)
+      if (is_size(&t->args[i].dim[k], value)) return true;
+  return false;
+}
+
+// All at their defaults but one; NULL when that is not legal.
+static Variant *declared_with(Session *s, const TemplateInfo *t, const char *name, const char *value) {
+  Diag *quiet = diag_new();
+  Arena *a = arena_new();
+  Params p = {0};
+  Variant *v = NULL;
+  for (int i = 0; i < t->nparams; i++) params_set(a, &p, t->params[i].name, t->params[i].def);
+  params_set(a, &p, name, value);
+  if (variant_build(s, t->name, &p, &(VariantOpts){.no_check = true}, &v, quiet)) v = NULL;
+  arena_free(a);
+  diag_free(quiet);
+  return v;
+}
+
+static void name_sizes(const TemplateInfo *t, const ParamDecl *p, const char *value,
+                       const Variant *v, SizeNames *out) {
+  for (int i = 0; i < t->nargs && i < v->nargs && !strcmp(t->args[i].name, v->args[i].name); i++)
+    for (int k = 0; k < t->args[i].rank && k < v->args[i].rank; k++)
+      if (is_size(&t->args[i].dim[k], p->def) && is_size(&v->args[i].dim[k], value))
+        out[i][k] = p->name;
+}
+
+static SizeNames *find_sizes(Arena *a, Session *s, const TemplateInfo *t) {
+  SizeNames *out = arena_array(a, SizeNames, t->nargs + 1);
+  for (int i = 0; i < t->nparams; i++) {
+    const ParamDecl *p = &t->params[i];
+    if (p->kind != PARAM_INT || !any_size(t, p->def)) continue;
+    Variant *v = NULL;
+    for (int k = 0; k < p->nvalues && !v; k++) {
+      if (!strcmp(p->values[k], p->def)) continue;
+      v = declared_with(s, t, p->name, p->values[k]);
+      if (v) name_sizes(t, p, p->values[k], v, out);
+    }
+    variant_free(v);
+  }
+  return out;
+}
+
+static char *shape_text(Arena *a, const ArgDecl *g, const char *const *names) {
   if (g->role == ARG_VALUE) return arena_strdup(a, "");
   char *t = arena_strdup(a, "[");
   for (int i = 0; i < g->rank; i++)
-    t = arena_printf(a, "%s%s%s", t, i ? ", " : "", dim_text(a, &g->dim[i]));
+    t = arena_printf(a, "%s%s%s", t, i ? ", " : "", dim_text(a, &g->dim[i], names[i]));
   return arena_printf(a, "%s]", t);
 }
 
@@ -87,6 +142,7 @@ static void json_template(Cmd *c, Session *s, const TemplateInfo *t) {
     json_close(&j);
   }
   json_close(&j);
+  SizeNames *sizes = find_sizes(c->arena, s, t);
   json_array(&j, "args");
   for (int i = 0; i < t->nargs; i++) {
     const ArgDecl *g = &t->args[i];
@@ -96,7 +152,7 @@ static void json_template(Cmd *c, Session *s, const TemplateInfo *t) {
     json_str(&j, "dtype", dtype_name(g->dtype));
     json_array(&j, "shape");
     for (int k = 0; g->role != ARG_VALUE && k < g->rank; k++)
-      json_str(&j, NULL, dim_text(c->arena, &g->dim[k]));
+      json_str(&j, NULL, dim_text(c->arena, &g->dim[k], sizes[i][k]));
     json_close(&j);
     json_bool(&j, "optional", g->optional);
     json_str(&j, "doc", g->doc);
@@ -124,12 +180,13 @@ static void print_params(Arena *a, const TemplateInfo *t) {
   }
 }
 
-static void print_args(Arena *a, const TemplateInfo *t) {
+static void print_args(Arena *a, Session *s, const TemplateInfo *t) {
+  SizeNames *sizes = find_sizes(a, s, t);
   printf("\narguments (with the default parameters)\n");
   for (int i = 0; i < t->nargs; i++) {
     const ArgDecl *g = &t->args[i];
     printf("  %-12s  %-5s  %-4s  %-44s  %s%s\n", g->name, role_name[g->role], dtype_name(g->dtype),
-           shape_text(a, g), g->doc, g->optional ? " (optional)" : "");
+           shape_text(a, g, sizes[i]), g->doc, g->optional ? " (optional)" : "");
   }
 }
 
@@ -153,7 +210,7 @@ static Status list_template(Cmd *c, Session *s, const char *name) {
   printf("%s: %s\n%s, %s\n", t->name, t->summary, kind_name[t->kind], place(c, s, t));
   print_params(c->arena, t);
   print_constraints(c, s, t);
-  print_args(c->arena, t);
+  print_args(c->arena, s, t);
   return ST_OK;
 }
 

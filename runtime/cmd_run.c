@@ -13,6 +13,7 @@ typedef struct Request {
   const PtxFunc *entry;
   Kernel *kernel;
   RunArg *args; int nargs;
+  RunExpect *expect; int nexpect; // of the outputs, in order
   Launch launch;
   Tolerance tolerance;
   bool failed; // an output is not what it should be
@@ -54,6 +55,20 @@ static Status read_shape(Cmd *c, Request *r) {
   return st;
 }
 
+// Before anything runs: a file that is missing or does not fit is told at once.
+static Status read_expected(Cmd *c, Request *r) {
+  const CliList *list = &c->cli->list[OPT_EXPECT];
+  r->expect = arena_array(c->arena, RunExpect, list->n + 1);
+  Status st = ST_OK;
+  for (int i = 0; i < r->nargs && r->nexpect < list->n && !st; i++) {
+    if (r->args[i].role < RUN_INOUT) continue;
+    const char *path = list->v[r->nexpect++];
+    if (strcmp(path, "-"))
+      st = run_expect_read(c->arena, &r->args[i], path, &r->expect[r->nexpect - 1], c->diag);
+  }
+  return st;
+}
+
 static Status read_args(Cmd *c, Request *r) {
   const CliList *list = &c->cli->list[OPT_ARG];
   r->args = arena_array(c->arena, RunArg, list->n + 1);
@@ -69,7 +84,7 @@ static Status read_args(Cmd *c, Request *r) {
                     c->cli->list[OPT_EXPECT].n, outputs);
   if (!st && cli_has(c->cli, OPT_TOLERANCE))
     st = run_tolerance(c->arena, c->cli->text[OPT_TOLERANCE], &r->tolerance, c->diag);
-  return st;
+  return st ? st : read_expected(c, r);
 }
 
 static Status find_kernel(Cmd *c, Request *r, const Source *src) {
@@ -121,20 +136,23 @@ static void show_diff(Cmd *c, const RunArg *arg, int index, const char *path, co
   }
 }
 
-// Told only in the end, or when something differs.
-static Status compare_all(Cmd *c, Request *r, bool last) {
-  const CliList *expect = &c->cli->list[OPT_EXPECT];
-  Status st = ST_OK;
-  for (int i = 0, k = 0; i < r->nargs && k < expect->n && !st; i++) {
+// Told only in the end.
+static void compare_all(Cmd *c, Request *r, bool last) {
+  for (int i = 0, k = 0; i < r->nargs && k < r->nexpect; i++) {
     if (r->args[i].role < RUN_INOUT) continue;
-    const char *path = expect->v[k++];
-    if (!strcmp(path, "-")) continue;
-    RunDiff diff;
-    st = run_compare(c->arena, &r->args[i], path, r->tolerance, &diff, c->diag);
-    if (!st && last) show_diff(c, &r->args[i], i, path, &diff);
+    const RunExpect *e = &r->expect[k++];
+    if (!e->path) continue;
+    RunDiff diff = run_compare(&r->args[i], e, r->tolerance);
+    if (last) show_diff(c, &r->args[i], i, e->path, &diff);
     r->failed |= diff.bad > 0;
   }
-  return st;
+}
+
+// What a run must have done besides reaching its end.
+static Status judge(Cmd *c, Request *r, bool last) {
+  if (c->cli->verb != CLI_RUN) return ST_OK;
+  compare_all(c, r, last);
+  return run_unwritten(r->args, r->nargs, c->diag);
 }
 
 static void show_run(Cmd *c, const Request *r, const Device *dev) {
@@ -189,7 +207,7 @@ static Status launch_all(Cmd *c, Request *r, Device *dev) {
   for (uint64_t s = 0; s < (n ? n : 1) && !st && !r->failed; s++) {
     if (n) cmd_schedule(c, first + s);
     st = launch_again(c, r, dev, before);
-    if (!st && (s + 1 < n || last)) st = compare_all(c, r, false);
+    if (!st && (s + 1 < n || last)) st = judge(c, r, false);
     if (n && (st == ST_FAILED || r->failed))
       diag_fail(c->diag, ST_FAILED, "schedule %llu is the first of %llu that fails",
                 (unsigned long long)(first + s), (unsigned long long)n);
@@ -210,7 +228,7 @@ static Status run_on(Cmd *c, Request *r, Device *dev, const Source *src) {
   if (!st && c->cli->verb == CLI_RUN) show_run(c, r, dev);
   if (!st && cli_has(c->cli, OPT_SAVE))
     st = run_save(c->arena, c->cli->text[OPT_SAVE], r->args, r->nargs, c->diag);
-  if (!st) st = compare_all(c, r, true);
+  if (!st) st = judge(c, r, true);
   bool counted = counts(c) && !(r->failed && counts_apart(c));
   if (!st && counted) st = cmd_show_counts(c, r->entry->name, r->kernel);
   return st ? st : r->failed ? ST_FAILED : ST_OK;
@@ -227,6 +245,7 @@ Status cmd_run(Cmd *c) {
   if (!st) st = run_args_check(r.module, r.entry, r.args, r.nargs, c->diag);
   if (!st) st = cmd_device(c, &dev);
   if (!st) st = run_on(c, &r, dev, src);
+  run_expect_free(r.expect, r.nexpect);
   run_args_free(r.args, r.nargs);
   return st;
 }

@@ -29,6 +29,7 @@ void verdict_json(const Verdict *v, Json *j) {
     json_close(j);
   }
   json_close(j);
+  if (v->note) json_str(j, "note", v->note);
   if (v->reproduce) json_str(j, "reproduce", v->reproduce);
 }
 

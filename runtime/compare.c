@@ -5,14 +5,18 @@
 #include "parallel.h"
 #include "verify_data.h"
 
+double tolerance_at(Tolerance tol, Dtype t, double expected) {
+  double allowed = tol.abs + tol.rel * fabs(expected);
+  double ulps = tol.ulps + (tol.rounded && expected != 0 ? 0.5 : 0);
+  return ulps > 0 ? allowed + ulps * dtype_ulp(t, expected) : allowed;
+}
+
 bool element_agrees(double expected, double got, Tolerance tol, Dtype t, double *err) {
   *err = 0;
   if (isnan(expected) || isnan(got)) return isnan(expected) && isnan(got);
   if (isinf(expected) || isinf(got)) return expected == got;
   *err = fabs(got - expected);
-  double allowed = tol.abs + tol.rel * fabs(expected);
-  if (tol.ulps > 0) allowed += tol.ulps * dtype_ulp(t, expected);
-  return *err <= allowed;
+  return *err <= tolerance_at(tol, t, expected);
 }
 
 // The state of one tensor's comparison.
@@ -115,8 +119,7 @@ static void compare_lse(const Expected *x, const HostTensor *lse, Tally *t) {
 // What the largest allowance over the elements seen came to, for the report.
 static double allowed_at(const Tally *t) {
   if (!t->worst.found || !isfinite(t->worst.expected)) return t->tol.abs;
-  return t->tol.abs + t->tol.rel * fabs(t->worst.expected) +
-         (t->tol.ulps > 0 ? t->tol.ulps * dtype_ulp(t->dtype, t->worst.expected) : 0);
+  return tolerance_at(t->tol, t->dtype, t->worst.expected);
 }
 
 static void fail_at(GateResult *g, const Mismatch *at) {

@@ -5,9 +5,11 @@
 #include "verify.h"
 
 // An element x expected agrees with `got` when |got - x| <= abs + rel |x| + ulps ulp(x), ulp being
-// that of the tensor's dtype.  All zero: equality.
+// that of the tensor's dtype.  `rounded` adds what one rounding to that dtype may: ulp(x)/2, nothing
+// where x is 0, which is no rounding.  All zero: equality.
 typedef struct Tolerance {
   double abs, rel, ulps;
+  bool rounded;
 } Tolerance;
 
 // What is expected of one run; o and lse dense, as in Reference.
@@ -20,6 +22,8 @@ typedef struct Expected {
   // Only O's columns with (col + head / group) % forms == form; forms 0: all of them.
   int64_t forms, form, group;
 } Expected;
+
+double tolerance_at(Tolerance tol, Dtype t, double expected); // what is allowed there
 
 // NaN, +inf and -inf must stand exactly where they are expected.
 bool element_agrees(double expected, double got, Tolerance tol, Dtype t, double *err);

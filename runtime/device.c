@@ -68,6 +68,9 @@ Status device_copy(Device *dev, DevPtr to, DevPtr from, uint64_t bytes, Diag *d)
   return bytes ? dev->ops->copy(dev, to, from, bytes, d) : ST_OK;
 }
 
+bool device_written(Device *dev, DevPtr p, uint64_t bytes, uint8_t *marks) {
+  return dev->ops->written && dev->ops->written(dev, p, bytes, marks);
+}
 Status device_fill32(Device *dev, DevPtr to, uint32_t word, uint64_t bytes, Diag *d) {
   return bytes ? dev->ops->fill32(dev, to, word, bytes, d) : ST_OK;
 }

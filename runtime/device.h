@@ -52,6 +52,9 @@ Status device_write(Device *dev, DevPtr to, const void *from, uint64_t bytes, Di
 Status device_read(Device *dev, void *to, DevPtr from, uint64_t bytes, Diag *d);
 Status device_copy(Device *dev, DevPtr to, DevPtr from, uint64_t bytes, Diag *d);
 Status device_fill32(Device *dev, DevPtr to, uint32_t word, uint64_t bytes, Diag *d);
+// marks[i] = 1 where byte i of the buffer at `p` was ever written, else 0.  False where the device
+// does not know (cuda).
+bool device_written(Device *dev, DevPtr p, uint64_t bytes, uint8_t *marks);
 
 // Loads exactly variant->ptx.  Messages of the JIT are mapped to template lines.  The Variant lives
 // at least as long as the Kernel: traps of sim speak of its lines.
@@ -232,6 +235,7 @@ typedef struct DeviceOps {
   Status (*read)(Device *, void *, DevPtr, uint64_t, Diag *);
   Status (*copy)(Device *, DevPtr, DevPtr, uint64_t, Diag *);
   Status (*fill32)(Device *, DevPtr, uint32_t, uint64_t, Diag *);
+  bool (*written)(Device *, DevPtr, uint64_t, uint8_t *); // NULL: not known
   Status (*load)(Device *, const Source *, const LineMap *, const PtxModule *, const char *entry,
                  Kernel **, Diag *); // module NULL: parse it (sim) or do without (cuda)
   void (*kernel_free)(Kernel *);

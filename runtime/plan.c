@@ -120,7 +120,13 @@ static Status choose_grid(Step *step, const Device *dev, uint32_t given, Diag *d
   if (given && given % cluster)
     return diag_fail(d, ST_INPUT, "grid=%u is not a multiple of the cluster's %u blocks", given,
                      cluster);
-  if (given && step->work) blocks = given;
+  step->left_out = 0;
+  if (given && step->work) {
+    uint64_t useful = (step->work + PLAN_IDLE_BLOCKS + cluster - 1) / cluster * cluster;
+    bool cap = dev && device_info(dev)->is_sim && given > useful;
+    blocks = cap ? useful : given;
+    step->left_out = given - (uint32_t)blocks;
+  }
   step->grid[0] = (uint32_t)blocks;
   step->grid[1] = step->grid[2] = 1;
   return ST_OK;

@@ -8,6 +8,7 @@ typedef struct Step {
   Variant *variant; // owned by the Operator
   Kernel *kernel;   // NULL until operator_load
   uint32_t grid[3]; // 0 blocks: nothing to do, the launch is left out
+  uint32_t left_out; // blocks that were asked for and are not launched (sim)
   uint8_t *args;    // variant->arg_bytes, filled by operator_bind
   uint64_t work;    // work items: the product of the launch rule
   uint64_t bound;   // bit i: Arg i has its value
@@ -34,8 +35,13 @@ typedef struct Operator {
   uint64_t workspace_bytes, workspace_zero_bytes;
 } Operator;
 
+// Idle blocks are part of a test; a million of them are only time on the interpreter.
+enum { PLAN_IDLE_BLOCKS = 1024 };
+
 typedef struct PlanOpts {
-  uint32_t grid;   // 0: the launch rule's own; else exactly this many blocks in x, every step
+  // 0: the launch rule's own; else exactly this many blocks in x, every step; on sim at most
+  // PLAN_IDLE_BLOCKS (and a cluster) more than have work
+  uint32_t grid;
   int64_t chunks;  // 0: the Problem's, else plan_chunks
   VariantOpts build;
 } PlanOpts;

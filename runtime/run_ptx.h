@@ -34,6 +34,7 @@ typedef struct RunArg {
   uint8_t *data;        // the value (arena), or an array's elements before and after (malloc'ed)
   uint64_t bytes;
   DevPtr ptr;           // of an array, while it runs
+  int64_t unwritten, hole; // OUT, after the launch: elements never written, index of the first
   int array;            // TMAP: index of the argument it describes
   TensorMapDesc map;    // TMAP: what is written in the spec; the rest follows from the array
   int dims, strides, steps; // TMAP: how many of each are written
@@ -54,20 +55,33 @@ Status run_tmap_encode(Device *dev, RunArg *arg, const RunArg *args, int n, Diag
 // The number of arguments and their sizes held against the kernel's parameters.
 Status run_args_check(const PtxModule *m, const PtxFunc *entry, const RunArg *args, int n, Diag *d);
 
-// Allocates the arrays, launches once, waits, reads the outputs back, frees.  `l` has the kernel and
-// the shape.
+// Allocates the arrays, launches, waits, reads the outputs back, frees.  `l` has the kernel and the
+// shape.  What an output's elements hold that nothing wrote is all ones, a NaN in every format.  A
+// device that does not know what was written (cuda) is launched a second time, on other contents,
+// when an element looks like that.
 Status run_launch(Device *dev, Launch *l, const PtxModule *m, const PtxFunc *entry, RunArg *args,
                   int n, Diag *d);
 
 // Writes DIR/argN.npy for every output.
 Status run_save(Arena *a, const char *dir, const RunArg *args, int n, Diag *d);
 
+// One error for each output that was not written whole.
+Status run_unwritten(const RunArg *args, int n, Diag *d);
+
+// What an output must hold: a file of its type and shape.
+typedef struct RunExpect {
+  const char *path; // NULL: nothing is expected
+  NpyArray npy;
+  char *bytes;      // malloc'ed
+} RunExpect;
+Status run_expect_read(Arena *a, const RunArg *arg, const char *path, RunExpect *out, Diag *d);
+void run_expect_free(RunExpect *e, int n);
+
 typedef struct RunDiff {
   int64_t count, bad, first; // elements; those that differ; index of the first
   double expected, found, worst;
 } RunDiff;
-// Holds an output against a file of the same type and shape.  ST_INPUT when it can't be.
-Status run_compare(Arena *a, const RunArg *arg, const char *path, Tolerance tol, RunDiff *out, Diag *d);
+RunDiff run_compare(const RunArg *arg, const RunExpect *expect, Tolerance tol);
 Status run_tolerance(Arena *a, const char *text, Tolerance *out, Diag *d); // "abs=1e-5,rel=1e-3,ulps=2"
 
 #endif

@@ -82,7 +82,7 @@ static const struct TmapWord {
     {"step", "1x2, element strides of the box", word_step},
     {"swizzle", "0, 32, 64 or 128", word_swizzle},
     {"fill", "zero or nan", word_fill},
-    {"type", "an element type, or f32ftz, tf32, tf32ftz", word_type},
+    {"type", "u8 u16 u32 i32 u64 i64 f16 bf16 f32 f64 f32ftz tf32 or tf32ftz", word_type},
     {"l2", "0, 64, 128 or 256", word_l2},
     {"by", "value or pointer", word_by},
 };

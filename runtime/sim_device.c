@@ -146,6 +146,18 @@ static Status op_fill32(Device *dev, DevPtr to, uint32_t word, uint64_t bytes, D
   return ST_OK;
 }
 
+static bool op_written(Device *dev, DevPtr p, uint64_t bytes, uint8_t *marks) {
+  Buffer *b = sim_buffer(sim_of(dev), p);
+  uint64_t at = p & SIM_OFFSET_MASK;
+  if (!b || at > b->mem.bytes || bytes > b->mem.bytes - at)
+    return false;
+  if (!b->mem.shadow)
+    memset(marks, 1, bytes);
+  for (uint64_t i = 0; b->mem.shadow && i < bytes; i++)
+    marks[i] = b->mem.shadow[at + i] & SHADOW_WRITTEN;
+  return true;
+}
+
 // ---- launches and graphs ------------------------------------------------------------------------
 // A graph is the list of its launches, each with its own copy of the arguments.
 static Status capture(SimDevice *dev, const Launch *l, Diag *d) {
@@ -263,6 +275,7 @@ static const DeviceOps sim_ops = {
     .read = op_read,
     .copy = op_copy,
     .fill32 = op_fill32,
+    .written = op_written,
     .load = sim_load,
     .kernel_free = sim_kernel_free,
     .launch = op_launch,

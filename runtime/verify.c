@@ -168,6 +168,14 @@ static const char *reproduce(Arena *a, const Session *s, const Device *dev,
   return text;
 }
 
+static const char *grid_note(Arena *a, const Operator *op, uint32_t asked) {
+  for (int i = 0; i < op->nsteps; i++)
+    if (op->step[i].left_out)
+      return arena_printf(a, "grid: %u of %u blocks run on sim; there is work for %llu",
+                          op->step[i].grid[0], asked, (unsigned long long)op->step[i].work);
+  return NULL;
+}
+
 static Status conclude(Verdict *v) {
   bool any = false;
   v->passed = true;
@@ -199,6 +207,7 @@ Status verify(Session *s, Device *dev, const char *template_name, const Params *
   if (st == ST_OK) st = operator_plan(run.op, dev, &run.plan, d);
   if (st == ST_OK) {
     const Operator *op = run.op;
+    out->note = grid_note(a, op, opts->plan.grid);
     out->reproduce = reproduce(a, s, dev, template_name, op, opts);
     st = verify_attention(s, &run, opts, out, a, d);
   }
@@ -233,6 +242,7 @@ char *verdict_text(Arena *a, const Verdict *v) {
   char *text = arena_strdup(a, "");
   for (int i = 0; i < v->ngates; i++)
     text = arena_printf(a, "%s%s", text, gate_text(a, &v->gate[i]));
+  if (v->note) text = arena_printf(a, "%s  %s\n", text, v->note);
   if (!v->passed && v->reproduce) text = arena_printf(a, "%s  reproduce: %s\n", text, v->reproduce);
   return text;
 }

@@ -56,6 +56,7 @@ enum { VERIFY_MAX_GATES = 16 };
 typedef struct Verdict {
   bool passed;
   GateResult gate[VERIFY_MAX_GATES]; int ngates;
+  const char *note;      // what was done otherwise than asked, NULL for nothing
   const char *reproduce; // the one command that repeats a failure
 } Verdict;
 

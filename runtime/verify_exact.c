@@ -65,7 +65,7 @@ static void expected_means(const Problem *p, const AttnInputs *in, Reference *re
 }
 
 // fp32 arithmetic with exact sums leaves one division: 1 ulp of fp32 (2^-23 relative) for those
-// that multiply by a reciprocal, then one rounding to the dtype.  The closed form adds n rounded
+// that multiply by a reciprocal, then one rounding to the dtype; an exact 0 stays 0.  The closed form adds n rounded
 // numbers of one sign: (n - 1) 2^-24 relative in any order, and 8 more roundings for merging and
 // dividing.
 //
@@ -83,11 +83,11 @@ static Tolerance form_tolerance8(int form, int64_t keys) {
 static Tolerance form_tolerance(int form, int64_t keys, Dtype in, Dtype o) {
   if (in == DT_E4M3) return form_tolerance8(form, keys);
   if (o == DT_F64) return (Tolerance){.rel = 0x1p-40};
-  double half = dtype_mantissa(o) < 24 ? 0.5 : 0;
+  bool rounded = dtype_mantissa(o) < 24;
   switch (form) {
-  case FORM_CLOSED: return (Tolerance){.rel = ((double)keys + 8) * 0x1p-24, .ulps = half};
+  case FORM_CLOSED: return (Tolerance){.rel = ((double)keys + 8) * 0x1p-24, .rounded = rounded};
   case FORM_CONSTANT: return (Tolerance){0};
-  default: return (Tolerance){.rel = 0x1p-23, .ulps = half};
+  default: return (Tolerance){.rel = 0x1p-23, .rounded = rounded};
   }
 }
 

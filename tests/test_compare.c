@@ -40,6 +40,13 @@ static void tolerances(void **state) {
   assert_false(agrees(-4, 4, (Tolerance){.rel = 0.25}));
   assert_true(agrees(1, 1 + 0x1p-10, (Tolerance){.ulps = 1}));
   assert_false(agrees(1, 1 + 0x1.8p-10, (Tolerance){.ulps = 1}));
+  // One rounding: half an ulp (f16: 2^-11 at 1, 2^-25 among the smallest), but 0 is never rounded.
+  assert_true(agrees(1, 1 + 0x1p-11, (Tolerance){.rounded = true}));
+  assert_false(agrees(1, 1 + 0x1.8p-11, (Tolerance){.rounded = true}));
+  assert_true(agrees(0x1p-24, 0x1p-24 + 0x1p-25, (Tolerance){.rounded = true}));
+  assert_true(agrees(0, 0, (Tolerance){.rounded = true}));
+  assert_false(agrees(0, 0x1p-25, (Tolerance){.rounded = true}));
+  assert_true(agrees(0, 0x1p-24, (Tolerance){.ulps = 1}));
 }
 
 typedef struct Outputs {
