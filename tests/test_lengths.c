@@ -211,6 +211,38 @@ static void decode(void **state) {
   pass(f, "decode_fma", "paged=1", "b=2,hq=2,sq=1,sk=65,d=32,chunks=3,page=64");
 }
 
+// Tiles that end in the middle of a sequence's neighbours, sequences without queries or without
+// keys.
+#define SEQUENCES "seqlens_q=33/0/7/150/20,seqlens_k=40/9/0/200/1"
+static void prefill(void **state) {
+  static const char *const rules[] = {"", ",causal=1", ",causal=1,wl=30,softcap=20",
+                                      ",alibi=1,sinks=1,wr=9"};
+  static const char *const cases[][2] = {
+      {"prefill_thread", "d=32,dtype=f32"}, {"prefill_mma", "d=64,dtype=f16"},
+      {"prefill_mma", "d=128,dtype=bf16"},  {"prefill_mma", "d=32,dtype=f32"},
+      {"prefill_wgmma", "d=64,dtype=f16"},  {"prefill_wgmma", "d=192,dv=128,dtype=bf16"},
+  };
+  Fixture *f = *state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (int r = 0; r < (i ? 4 : 2); r++)
+      pass(f, cases[i][0], "",
+           arena_printf(f->a, "hq=2,hkv=1," SEQUENCES "%s,%s", rules[r], cases[i][1]));
+  pass(f, "prefill_wgmma", "varlen=1 q_stages=1", "b=2,hq=2,sq=70,sk=0,d=64,dtype=f16");
+  pass(f, "prefill_wgmma", "varlen=1", "b=0,hq=2,sq=70,sk=9,d=64,dtype=f16");
+  pass(f, "prefill_mma", "varlen=1 stages=3", "b=2,hq=2,sq=70,sk=90,d=64,dtype=f16,causal=1");
+}
+
+static void prefill_sanitized(void **state) {
+  static const char *const params[] = {"dynamic=1", "dynamic=0 tile_q=64"};
+  Fixture *f = *state;
+  for (uint64_t seed = 1; seed <= 2; seed++) {
+    device_sim_opts(f->sim, &(SimOpts){.threads = 1, .sanitize = true, .seed = seed});
+    pass(f, "prefill_wgmma", params[seed - 1], "hq=2,hkv=1," SEQUENCES ",d=64,dtype=f16,causal=1");
+  }
+  pass(f, "prefill_mma", "", "hq=2,hkv=1," SEQUENCES ",d=64,dtype=f16");
+  device_sim_opts(f->sim, &(SimOpts){.threads = 0});
+}
+
 static void told(Fixture *f, const char *name, const char *params, const char *problem,
                  const char *why) {
   Verdict v;
@@ -242,6 +274,8 @@ int main(void) {
       cmocka_unit_test(offsets),
       cmocka_unit_test(block_tables),
       cmocka_unit_test(decode),
+      cmocka_unit_test(prefill),
+      cmocka_unit_test(prefill_sanitized),
       cmocka_unit_test(variants_that_lack_something),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
