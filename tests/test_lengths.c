@@ -227,6 +227,7 @@ static void prefill(void **state) {
     for (int r = 0; r < (i ? 4 : 2); r++)
       pass(f, cases[i][0], "",
            arena_printf(f->a, "hq=2,hkv=1," SEQUENCES "%s,%s", rules[r], cases[i][1]));
+  pass(f, "prefill_wgmma", "", "hq=2,hkv=1," SEQUENCES ",causal=1,d=128,dtype=e4m3");
   pass(f, "prefill_wgmma", "varlen=1 q_stages=1", "b=2,hq=2,sq=70,sk=0,d=64,dtype=f16");
   pass(f, "prefill_wgmma", "varlen=1", "b=0,hq=2,sq=70,sk=9,d=64,dtype=f16");
   pass(f, "prefill_mma", "varlen=1 stages=3", "b=2,hq=2,sq=70,sk=90,d=64,dtype=f16,causal=1");
