@@ -35,12 +35,39 @@ local function mma_us(p, work, ceiling)
   }
 end
 
-local function square(d, causal)
+-- wgmma: an SM's tensor cores do 2,048 multiply-adds a clock of 16-bit numbers, 4,096 of 8-bit ones,
+-- its exponentials are 16 a clock.  A warpgroup's unit of 64 rows x tile_k keys takes its products'
+-- time and what of the exponentials the other warpgroups do not hide: 0.62 of them, 1.1 where they
+-- take as long as the products and two warpgroups share an SM (measured: docs/ladder.md).  A work
+-- item costs 2,250 clocks besides, 4,000 with three warpgroups in step.
+local function wgmma_us(p, work, ceiling)
+  local v = work.params
+  local clock = ceiling.fma_gflops * 1e3 / (256 * ceiling.sm_count) -- clocks a microsecond
+  local groups, each = v.tile_q // 64, work.params.per_sm or 1
+  local products = 64 * v.tile_k * 2 * p.head_dim / (p.dtype == "e4m3" and 4096 or 2048)
+  local weights = 64 * v.tile_k / 16
+  local shown = (groups * each < 3 and weights >= products) and 1.1 or 0.62
+  local tiles = (p.seqlen_q + v.tile_q - 1) // v.tile_q
+  local units = 0 -- of a head
+  for t = 1, tiles do
+    local keys = p.causal == 1 and math.min(p.seqlen_k, t * v.tile_q) or p.seqlen_k
+    units = units + groups * ((keys + v.tile_k - 1) // v.tile_k)
+  end
+  local overhead = tiles * (groups == 3 and 4000 or groups == 2 and 2250 or 1000)
+  local heads = p.batch * p.heads_q / ceiling.sm_count -- an SM's
+  if p.causal == 0 then heads = math.ceil(heads * tiles / each) * each / tiles end
+  return {
+    us = heads * (units * (products + shown * weights) + overhead) / clock + 3,
+    why = "products, the exponentials that show, and what an item costs, in whole waves",
+  }
+end
+
+local function square(d, causal, dtype)
   local list = {}
   for _, s in ipairs { 512, 2048, 8192 } do
     local h = 2048 // d
-    list[#list + 1] = ("b=%d,hq=%d,hkv=%d,sq=%d,sk=%d,d=%d,causal=%d,dtype=bf16"):format(
-      16384 // s, h, h, s, s, d, causal)
+    list[#list + 1] = ("b=%d,hq=%d,hkv=%d,sq=%d,sk=%d,d=%d,causal=%d,dtype=%s"):format(
+      16384 // s, h, h, s, s, d, causal, dtype or "bf16")
   end
   return list
 end
@@ -54,6 +81,18 @@ local function mma_rung(d, causal, doc)
     params = { tile_q = { 64, 128 }, tile_k = { 32, 64 }, warps = { 4 }, stages = { 1, 2 } },
     limit = 300,
     predict = mma_us,
+  }
+end
+
+local function wgmma_rung(name, d, causal, dtype, params, doc)
+  return {
+    name = "wgmma: " .. name,
+    doc = doc,
+    template = "prefill_wgmma",
+    problems = square(d, causal, dtype),
+    params = params,
+    limit = 300,
+    predict = wgmma_us,
   }
 end
 
@@ -72,5 +111,15 @@ return {
     mma_rung(128, 1, "the same under a causal mask"),
     mma_rung(64, 0, "Q stays in registers"),
     mma_rung(64, 1, "the same under a causal mask"),
+    wgmma_rung("head_dim 128", 128, 0, "bf16", { tile_q = { 128 }, tile_k = { 128, 144 } },
+      "RH: tensor copies, two warpgroups in turn, S of a tile with P V of the one before"),
+    wgmma_rung("head_dim 128, causal", 128, 1, "bf16", { tile_q = { 128 }, tile_k = { 96, 128 } },
+      "RH under a causal mask: longest items first, from a counter"),
+    wgmma_rung("head_dim 64, causal", 64, 1, "bf16",
+      { tile_q = { 64, 192 }, tile_k = { 64, 128 }, per_sm = { 1, 3 } },
+      "three warpgroups in step, or each with items of its own"),
+    wgmma_rung("e4m3, head_dim 128", 128, 0, "e4m3",
+      { tile_q = { 128, 192 }, tile_k = { 96, 224 }, stages = { 2 } },
+      "V transposed in shared memory by warps that would idle"),
   },
 }
