@@ -32,8 +32,9 @@ static const Op *check_masks(Warp *w, const Op *op, const uint32_t *masks) {
   return NULL;
 }
 
-// NULL when every active lane has all lanes of its mask beside it; else what the Op returns.
-// Lanes that never were are taken out of the masks.
+// NULL when every active lane has all lanes of its mask beside it (those that lack some wait from now
+// on, and are not active any more); else what the Op returns.  Lanes that never were are taken out
+// of the masks.
 static const Op *gather(Warp *w, const Op *op, uint32_t mask_at, uint32_t masks[32]) {
   const uint32_t *r = sim_r32(w, mask_at);
   uint32_t differs = 0;
@@ -54,8 +55,13 @@ static const Op *gather(Warp *w, const Op *op, uint32_t mask_at, uint32_t masks[
     SIM_LANES(i, w->active) need |= masks[i];
     return sim_wait_lanes(w, op, need);
   }
-  sim_split(w, done, op);
-  return sim_wait_lanes(w, op, masks[sim_first(w->active & ~done)]);
+  // Those that are complete go on at once: as a group that is still at this place they would meet
+  // the others again, and be told apart again, for ever.
+  Group *rest = sim_split(w, w->active & ~done, op);
+  rest->state = GROUP_SYNC;
+  rest->need = masks[sim_first(rest->mask)];
+  sim_enter(w, &w->groups[w->cur]);
+  return NULL;
 }
 
 // ---- vote ---------------------------------------------------------------------------------------

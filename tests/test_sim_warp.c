@@ -82,6 +82,23 @@ static void test_late_lanes(void **state) {
     assert_int_equal(got[2 * i], value(31 - i) + (31 - i > 9));
 }
 
+// Pairs with masks of their own come to one shuffle together, and of one pair only a half: the whole
+// pairs go on, the half waits for its other lane, which is still at work behind the shuffle.
+static void test_half_a_pair(void **state) {
+  Kit *k = *state;
+  uint32_t got[64];
+  run(k,
+      "and.b32 %r4, %r0, 30; mov.u32 %r5, 3; shl.b32 %r5, %r5, %r4; mov.u32 %r7, 0;\n"
+      "L: shfl.sync.bfly.b32 %r1|%p1, %r2, 1, 31, %r5;\n"
+      "add.u32 %r7, %r7, 1; setp.ge.u32 %p3, %r7, 3; @%p3 bra DONE;\n"
+      "setp.ne.u32 %p2, %r0, 3; @%p2 bra L;\n"
+      "add.u32 %r2, %r2, 1000; bra L;\n"
+      "DONE:\n",
+      got);
+  for (uint32_t i = 0; i < 32; i++)
+    assert_int_equal(got[2 * i], value(i ^ 1) + (i == 2 ? 2000 : 0));
+}
+
 static void test_vote(void **state) {
   uint32_t got[64];
   const char *third = "rem.u32 %r3, %r0, 3; setp.eq.u32 %p2, %r3, 0;\n";
@@ -177,6 +194,7 @@ static void test_lane_masks(void **state) {
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, kit_setup, kit_teardown)
   const struct CMUnitTest tests[] = {T(test_shfl),  T(test_shfl_lanes), T(test_late_lanes),
+                                     T(test_half_a_pair),
                                      T(test_vote),  T(test_match),      T(test_redux),
                                      T(test_partial_warp), T(test_lane_masks)};
   return cmocka_run_group_tests(tests, NULL, NULL);
