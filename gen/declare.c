@@ -288,6 +288,7 @@ static void read_tensor(lua_State *L, Expansion *x, ArgDecl *arg) {
   arg->doc = element_text(L, x, 1, 5, "arg");
   arg->zero = lua_field_bool(L, 1, "zero", false, "arg");
   arg->optional = lua_field_bool(L, 1, "optional", false, "arg");
+  arg->sorted = lua_field_bool(L, 1, "sorted", false, "arg");
   arg->partial = lua_field_bool(L, 1, "partial", false, "arg");
   read_map(L, arg);
   if (arg->zero && arg->role != ARG_WORK)
@@ -312,7 +313,7 @@ static void read_value(lua_State *L, Expansion *x, ArgDecl *arg, const char *typ
 }
 
 static int declare_arg(lua_State *L) {
-  static const char *const fields[] = {"zero", "optional", "partial", "map", NULL};
+  static const char *const fields[] = {"zero", "optional", "partial", "sorted", "map", NULL};
   Expansion *x = expansion_of(L);
   if (x->hook_runs) return 0; // declared by its trial run
   if (x->hook_saw_ptx) return lua_env_error(L, "arg after the hook's first PTX line");

@@ -1,13 +1,32 @@
-// Hooks: a user's PTX lines put into a template at a named point.
+// Hooks: a user's PTX lines put into a template at named points.
 //
-// The file is like an include: `| arg { ... }` lines declare Args of its own, and its PTX lines get
-// the registers of the point as ${s}, ${b}, ${h}, ${i}, ${j}.  It runs once to declare, its lines
-// going nowhere, and once at each point.
+// The file is like an include: `| arg { ... }` lines declare Args of its own.  It may have
+//     lines            that change the score ${s} of ${b}, ${h}, ${i}, ${j}
+//     visible()        a function whose lines set the predicate ${sees}: query ${i} sees key ${j}
+//     keys_any()       narrows [${from}, ${to}) to the keys that some query of ${first} .. ${last} sees
+//     keys_all()       narrows it to those that visible() lets every one of them see
+// and everywhere ${len_q}, ${len_k}, the sequence's lengths.  The file runs once to declare, its lines
+// going nowhere, and once at each point where the score is changed.
+#include <string.h>
+
 #include "expand.h"
 #include "session.h"
 
 static const char hook_environment_key = 0;
-static const char *const registers[] = {"s", "b", "h", "i", "j", NULL};
+static const char *const registers[] = {"s",     "b",    "h",    "i",  "j",     "len_q",
+                                        "len_k", "sees", "from", "to", "first", "last", NULL};
+
+// What a template calls a point, the function that serves it (NULL: the lines), the registers it gives.
+typedef struct Point {
+  const char *name, *function, *needs[6];
+} Point;
+static const Point points[] = {
+    {"score", NULL, {"s", "b", "h", "i", "j"}}, // lines and visible() both
+    {"lines", NULL, {"s", "b", "h", "i", "j"}},
+    {"visible", "visible", {"s", "b", "h", "i", "j"}},
+    {"keys_any", "keys_any", {"from", "to", "first", "last", "b", "h"}},
+    {"keys_all", "keys_all", {"from", "to", "first", "last", "b", "h"}},
+};
 
 // A fresh environment over the template's: assignments stay in the hook.
 static void open_environment(lua_State *L) {
@@ -30,7 +49,7 @@ static void run_hook(lua_State *L, Expansion *x) {
 
 static void set_register(lua_State *L, const char *name, const char *text) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &hook_environment_key);
-  lua_pushstring(L, text);
+  lua_pushstring(L, text); // NULL: nil, the name is not known at this point
   lua_setfield(L, -2, name);
   lua_pop(L, 1);
 }
@@ -45,31 +64,79 @@ void hook_declare(lua_State *L, Expansion *x) {
   x->hook_trial = false;
 }
 
-static bool is_score(lua_State *L, int index) {
-  const char *point = luaL_checkstring(L, index);
-  return point[0] == 's' && lua_rawlen(L, index) == 5;
+// Pushes the hook's own function of that name; false (nothing pushed) when it has none.
+static bool push_function(lua_State *L, const char *name) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &hook_environment_key);
+  bool there = false;
+  if (lua_istable(L, -1)) {
+    lua_pushstring(L, name);
+    lua_rawget(L, -2);
+    lua_remove(L, -2);
+    there = lua_isfunction(L, -1);
+  }
+  if (!there) lua_pop(L, 1);
+  return there;
 }
 
+static const Point *point_of(lua_State *L, int index) {
+  const char *name = luaL_checkstring(L, index);
+  for (size_t i = 0; i < sizeof points / sizeof *points; i++)
+    if (!strcmp(points[i].name, name)) return &points[i];
+  lua_env_error(L, "hook: there is no point \"%s\"", name);
+  return NULL;
+}
+
+static bool serves(lua_State *L, const Expansion *x, const Point *p) {
+  if (!x->hook) return false;
+  if (!strcmp(p->name, "score")) return true;
+  if (!p->function) return x->hook_saw_ptx;
+  bool there = push_function(L, p->function);
+  if (there) lua_pop(L, 1);
+  return there;
+}
+
+// has_hook("lines"): does the user's file say anything there?  Without a point: is there a file?
 static int has_hook(lua_State *L) {
-  lua_pushboolean(L, is_score(L, 1) && expansion_of(L)->hook);
+  const Expansion *x = expansion_of(L);
+  lua_pushboolean(L, lua_isnoneornil(L, 1) ? x->hook != NULL : serves(L, x, point_of(L, 1)));
   return 1;
 }
 
-// hook("score", { s = "%s0", b = ..., h = ..., i = ..., j = ... })
+static void call_function(lua_State *L, const char *name) {
+  if (push_function(L, name)) lua_call(L, 0, 0);
+}
+
+// A score that the query doesn't see becomes -inf.
+static void emit_visible(lua_State *L, const char *s) {
+  emitf(L, ".reg .pred %%hook_sees;");
+  call_function(L, "visible");
+  emitf(L, "@!%%hook_sees mov.f32 %s, 0fFF800000;", s);
+}
+
+// hook("score", { s = "%s0", b = ..., h = ..., i = ..., j = ... }), len_q and len_k too where they
+// are not the problem's
 static int hook_emit(lua_State *L) {
   Expansion *x = expansion_of(L);
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_check_fields(L, 2, registers, "hook");
   if (!x->in_body || x->hook_runs) return lua_env_error(L, "hook() belongs into a template's body");
-  if (!is_score(L, 1) || !x->hook) return 0;
-  for (int i = 0; registers[i]; i++) {
-    const char *reg = lua_field_text(L, 2, registers[i], NULL, "hook");
-    if (!reg) return lua_env_error(L, "hook: the register '%s' is missing", registers[i]);
-    set_register(L, registers[i], reg);
-  }
+  const Point *p = point_of(L, 1);
+  if (!serves(L, x, p)) return 0;
+  for (int i = 0; registers[i]; i++)
+    set_register(L, registers[i], lua_field_text(L, 2, registers[i], NULL, "hook"));
+  for (int i = 0; i < 6 && p->needs[i]; i++)
+    if (!lua_field_text(L, 2, p->needs[i], NULL, "hook"))
+      return lua_env_error(L, "hook: the register '%s' is missing", p->needs[i]);
+  set_register(L, "len_q", lua_field_text(L, 2, "len_q", "%seqlen_q", "hook"));
+  set_register(L, "len_k", lua_field_text(L, 2, "len_k", "%seqlen_k", "hook"));
+  set_register(L, "sees", "%hook_sees");
+  bool score = !strcmp(p->name, "score");
+  const char *s = lua_field_text(L, 2, "s", NULL, "hook");
   emitf(L, "{"); // a scope: the hook's own registers and labels, at every point anew
   x->hook_runs = x->hook_used = true;
-  run_hook(L, x);
+  if (!p->function && x->hook_saw_ptx) run_hook(L, x);
+  if (p->function && !s) call_function(L, p->function);
+  if (s && (p->function || (score && serves(L, x, &points[2])))) emit_visible(L, s);
   x->hook_runs = false;
   emitf(L, "}");
   return 0;

@@ -62,6 +62,7 @@ typedef struct ArgDecl {
   uint32_t offset; // of the first parameter in the argument block
   uint32_t map_offset;
   uint32_t zero;   // WORK: 1 when it must be zero before the first launch
+  bool sorted;     // IN: numbers do not fall along the last dimension, and whoever makes them up heeds it
   bool optional;   // IN, OUT: may be bound to nothing (pointer 0)
   bool partial;    // WORK: a launch writes as much of it as the problem needs, and reads no other part
 } ArgDecl;

@@ -34,12 +34,45 @@ static bool is_own(const char *name) {
   const char *const own[] = {"q", "k", "v", "scores"};
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
     if (!strcmp(own[i], name)) return true;
-  return lengths_tensor(name);
+  return false;
 }
 
 static double extra_value(Dtype t, uint64_t r) {
   if (!dtype_mantissa(t)) return (double)(r % 16);
   return (double)(int64_t)(r % 257 - 128) / 64; // in [-2, 2], exact in every type
+}
+
+static int by_value(const void *x, const void *y) {
+  int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+  return (a > b) - (a < b);
+}
+
+// Rows of numbers from 0 to their length - 1, each row in order.
+static Status fill_sorted(const Tensor *t, uint64_t seed, char *host, Diag *d) {
+  int64_t n = t->shape[t->rank - 1], rows = n ? tensor_elements(t) / n : 0;
+  int64_t *row = malloc(sizeof *row * (size_t)(n + 1));
+  if (!row) return diag_fail(d, ST_INPUT, "not enough host memory for %lld numbers", (long long)n);
+  for (int64_t r = 0; r < rows; r++) {
+    for (int64_t i = 0; i < n; i++)
+      row[i] = (int64_t)(random_bits(seed, (uint64_t)(r * n + i)) % (uint64_t)n);
+    qsort(row, (size_t)n, sizeof *row, by_value);
+    for (int64_t i = 0; i < n; i++)
+      dtype_store(t->dtype, host + (r * n + i) * dtype_bytes(t->dtype), (double)row[i]);
+  }
+  free(row);
+  return ST_OK;
+}
+
+static Status extra_fill(const Operator *op, const ArgDecl *arg, const Tensor *t, uint64_t seed,
+                         char *host, Diag *d) {
+  uint64_t own = seed ^ content_hash(arg->name, strlen(arg->name));
+  int64_t step = dtype_bytes(t->dtype);
+  if (lengths_tensor(arg->name))
+    return lengths_fill(op->problem, arg->name, seed, (int32_t *)(void *)host, d);
+  if (arg->sorted) return fill_sorted(t, own, host, d);
+  for (int64_t i = 0; i < tensor_elements(t); i++)
+    dtype_store(t->dtype, host + i * step, extra_value(t->dtype, random_bits(own, (uint64_t)i)));
+  return ST_OK;
 }
 
 static Status extra_make(Operator *op, Device *dev, const ArgDecl *arg, uint64_t seed, Extras *out,
@@ -50,13 +83,11 @@ static Status extra_make(Operator *op, Device *dev, const ArgDecl *arg, uint64_t
   if (out->n == EXTRA_MAX)
     return diag_fail(d, ST_INPUT, "%s: a hook may bring %d tensors at most", arg->name, EXTRA_MAX);
   tensor_dense(&t);
-  uint64_t bytes = tensor_span_bytes(&t), step = (uint64_t)dtype_bytes(t.dtype);
+  uint64_t bytes = tensor_span_bytes(&t);
   char *host = malloc(bytes ? bytes : 1);
   if (!host) return diag_fail(d, ST_INPUT, "not enough host memory for tensor %s", arg->name);
-  uint64_t own = seed ^ content_hash(arg->name, strlen(arg->name));
-  for (uint64_t i = 0; i < bytes / step; i++)
-    dtype_store(t.dtype, host + i * step, extra_value(t.dtype, random_bits(own, i)));
-  st = device_alloc(dev, bytes, arg->name, &t.data, d);
+  st = extra_fill(op, arg, &t, seed, host, d);
+  if (st == ST_OK) st = device_alloc(dev, bytes, arg->name, &t.data, d);
   if (st == ST_OK) {
     out->p[out->n++] = t.data;
     st = device_write(dev, t.data, host, bytes, d);
@@ -142,7 +173,11 @@ static Status apply_rule(HookRule *h, const Problem *p, uint64_t bytes, Diag *d)
   PlanOpts opts = {.build = {.hook_path = h->path}};
   Status st = device_open("sim", &sim, d);
   if (st != ST_OK) return st;
-  st = operator_make(h->session, "hook_eval", NULL, p, &opts, &op, d);
+  Arena *a = arena_new();
+  Params params = {0};
+  if (problem_varlen(p)) params_set(a, &params, "varlen", "true");
+  st = operator_make(h->session, "hook_eval", &params, p, &opts, &op, d);
+  arena_free(a);
   if (st == ST_OK) st = run_rule(h, op, sim, bytes, d);
   operator_free(op);
   device_close(sim); // and what is left on it

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What features cost: windows beside their share of the visible keys, sequences of different lengths beside
-equal ones.
+equal ones, a hook that masks beside the mask that is built in.
 
-    features.py --lib build/libptxsmith.so [--templates prefill_mma,prefill_wgmma] [--what window,lengths]
+    features.py --lib build/libptxsmith.so [--templates prefill_mma,prefill_wgmma] [--what window,lengths,hook]
 
 bf16, causal and not, one process; timing.py has the rules.  A ratio of 1 is the target's best: `share` is
 (time / visible pairs) of the plain kernel over that of the feature, `rate` the same of equal lengths.
@@ -64,6 +64,21 @@ def windows(lib, flush, template, d, args):
               f"time / share of the keys {share:.3f}", flush=True)
 
 
+def causal_hook(lib, flush, template, d, args):
+    heads = 2048 // d
+    for s in (512, 1024, 2048, 8192, 16384):
+        batch = 16384 // s
+        built_in = dense(lib, template, args.params, batch, heads, s, d, ",causal=1")
+        hook = lib.operator(template, args.params, f"b={batch},hq={heads},sq={s},sk={s},d={d},dtype=bf16",
+                            hook=args.hook).bind(lse=None, **{n: built_in.kept[n] for n in "qkv"},
+                                                 o=torch.empty_like(built_in.kept["q"]))
+        t = timing.eager({"built in": built_in.launch, "hook": hook.launch}, flush, samples=args.samples)
+        same = (hook.kept["o"] - built_in.kept["o"]).abs().max().item()
+        print(f"{template:14s} d={d:<4d} causal, {batch:2d} x {s:5d}: built in {t['built in']:8.1f} us, "
+              f"hook {t['hook']:8.1f} us, ratio {t['built in'] / t['hook']:.3f}, outputs differ by {same:.2g}",
+              flush=True)
+
+
 def lengths(lib, flush, template, d, causal, args):
     heads, extra = 2048 // d, f",causal={causal}"
     pairs = (lambda n: pairs_causal(n, n)) if causal else (lambda n: n * n)
@@ -96,6 +111,7 @@ def main():
     ask.add_argument("--what", default="lengths,window")
     ask.add_argument("--dims", default="64,128")
     ask.add_argument("--params", default="")
+    ask.add_argument("--hook", default="examples/hooks/causal.hook")
     ask.add_argument("--samples", type=int, default=11)
     args = ask.parse_args()
     torch.manual_seed(1)
@@ -106,6 +122,8 @@ def main():
             for d in (int(x) for x in args.dims.split(",")):
                 if what == "window":
                     windows(lib, flush, template, d, args)
+                if what == "hook":
+                    causal_hook(lib, flush, template, d, args)
                 for causal in (0, 1) if what == "lengths" else ():
                     lengths(lib, flush, template, d, causal, args)
 

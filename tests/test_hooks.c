@@ -1,0 +1,227 @@
+// The hooks of examples/hooks/ on the interpreter: through the gates on both tensor-core templates,
+// the tiles that a mask's ranges leave out, and what the user hears of a mistake.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "dense.h"
+#include "verify.h"
+
+typedef struct Fixture {
+  Arena *a;
+  Diag *d;
+  Session *s;
+  Device *sim;
+} Fixture;
+
+static int setup(void **state) {
+  Fixture *f = test_calloc(1, sizeof *f);
+  f->a = arena_new();
+  f->d = diag_new();
+  f->s = session_open(NULL, f->d);
+  assert_non_null(f->s);
+  if (device_open("sim", &f->sim, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
+  *state = f;
+  return 0;
+}
+
+static int teardown(void **state) {
+  Fixture *f = *state;
+  device_close(f->sim);
+  session_close(f->s);
+  arena_free(f->a);
+  diag_free(f->d);
+  test_free(f);
+  return 0;
+}
+
+static const char *example(Fixture *f, const char *name) {
+  return arena_printf(f->a, "%s/examples/hooks/%s.hook", SOURCE_DIR, name);
+}
+
+// Runs the gates with the hook in file `path`.
+static Status judge(Fixture *f, const char *name, const char *path, const char *problem,
+                    Verdict *v) {
+  Problem *p;
+  VerifyOpts opts = {.seed = 3, .threads = 2, .build = {.hook_path = path}};
+  *v = (Verdict){0};
+  diag_reset(f->d);
+  if (problem_open_hooked(f->s, f->a, problem, path, &p, f->d) != ST_OK) return ST_INPUT;
+  return verify(f->s, f->sim, name, NULL, p, &opts, v, f->a, f->d);
+}
+
+static void pass(Fixture *f, const char *name, const char *path, const char *problem) {
+  Verdict v;
+  if (judge(f, name, path, problem, &v) != ST_OK)
+    fail_msg("%s %s\n%s%s", name, problem, diag_text(f->d), verdict_text(f->a, &v));
+}
+
+static void examples_pass(void **state) {
+  static const char *const names[] = {"bias", "document", "cap", "causal"};
+  static const char *const templates[] = {"prefill_mma", "prefill_wgmma"};
+  Fixture *f = *state;
+  for (int i = 0; i < 4; i++)
+    for (int t = 0; t < 2; t++) {
+      const char *more = i == 2 ? ",cap=3" : "";
+      pass(f, templates[t], example(f, names[i]),
+           arena_printf(f->a, "hq=4,hkv=2,sq=150,sk=333,d=64,dtype=f16%s", more));
+      pass(f, templates[t], example(f, names[i]),
+           arena_printf(f->a, "hq=2,seqlens_q=140/0/9,seqlens_k=300/8/0,d=128,dtype=bf16%s", more));
+    }
+}
+
+// Where every score goes through the hook.
+static void other_templates(void **state) {
+  static const char *const names[] = {"document", "causal"};
+  Fixture *f = *state;
+  for (int i = 0; i < 2; i++) {
+    const char *path = example(f, names[i]);
+    pass(f, "prefill_fma", path, "hq=2,sq=40,sk=70,d=32");
+    pass(f, "prefill_thread", path, "hq=2,seqlens_q=20/0/12,seqlens_k=40/30/64,d=32");
+    pass(f, "decode_fma", path, "hq=4,hkv=2,sq=3,seqlens_k=50/0/90,d=64,chunks=2,page=16");
+    pass(f, "decode_mma", path, "hq=4,hkv=2,sq=3,sk=90,d=64,dtype=f16,chunks=2");
+    pass(f, "oracle_f64", path, "hq=2,sq=6,sk=33,d=32");
+  }
+}
+
+// With the template's own rules, and sanitized.
+static void with_other_rules(void **state) {
+  Fixture *f = *state;
+  const char *shape = "hq=2,sq=100,sk=300,d=64,dtype=f16";
+  device_sim_opts(f->sim, &(SimOpts){.threads = 1, .sanitize = true, .seed = 2});
+  pass(f, "prefill_wgmma", example(f, "document"), arena_printf(f->a, "%s,causal=1", shape));
+  pass(f, "prefill_mma", example(f, "bias"), arena_printf(f->a, "%s,wl=40,wr=9,softcap=9", shape));
+  device_sim_opts(f->sim, &(SimOpts){.threads = 0});
+  pass(f, "prefill_wgmma", example(f, "causal"),
+       arena_printf(f->a, "%s,wl=40,alibi=1,sinks=1", shape));
+}
+
+// ---- ranges
+// --------------------------------------------------------------------------------------
+static char *hook_of(Fixture *f, const char *text) {
+  char *path = arena_strdup(f->a, "/tmp/hook_XXXXXX");
+  int fd = mkstemp(path);
+  assert_true(fd >= 0);
+  assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+  close(fd);
+  return path;
+}
+
+#define CAUSAL                                                                                     \
+  "| function visible()\n  .reg .s32 %own;\n  sub.s32 %own, ${len_k}, ${len_q};\n"                 \
+  "  add.s32 %own, %own, ${i};\n  setp.le.s32 ${sees}, ${j}, %own;\n| end\n"
+#define END_AT(row, more)                                                                          \
+  "  .reg .s32 %end;\n  sub.s32 %end, ${len_k}, ${len_q};\n  add.s32 %end, %end, ${" row "};\n"    \
+  "  add.s32 %end, %end, " more ";\n  min.s32 ${to}, ${to}, %end;\n| end\n"
+
+// A range that leaves out a key which is seen, or takes one for seen that is not, is found; one
+// that is too careful only costs time.
+static void wrong_ranges(void **state) {
+  static const struct Case {
+    const char *text;
+    Status want;
+  } cases[] = {
+      {CAUSAL, ST_OK},
+      {CAUSAL "| function keys_any()\n" END_AT("last", "1"), ST_OK},
+      {CAUSAL "| function keys_any()\n" END_AT("first", "1"), ST_FAILED},
+      {CAUSAL "| function keys_all()\n" END_AT("first", "1"), ST_OK},
+      {CAUSAL "| function keys_all()\n" END_AT("last", "1"), ST_FAILED},
+      {CAUSAL "| function keys_all()\n" END_AT("first", "-100"), ST_OK},
+  };
+  Fixture *f = *state;
+  Verdict v;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char *path = hook_of(f, cases[i].text);
+    for (int t = 0; t < 2; t++) {
+      Status st = judge(f, t ? "prefill_wgmma" : "prefill_mma", path,
+                        "hq=1,sq=400,sk=500,d=64,dtype=f16", &v);
+      if (st != cases[i].want)
+        fail_msg("case %d: status %d\n%s%s", (int)i, (int)st, diag_text(f->d),
+                 verdict_text(f->a, &v));
+    }
+    unlink(path);
+  }
+}
+
+// Operations of the tensor cores in one launch.
+static uint64_t products(Fixture *f, const char *name, const char *path, const char *problem) {
+  Problem *p;
+  Operator *op;
+  Dense buffers = {0};
+  Counters n;
+  PlanOpts opts = {.build.hook_path = path};
+  device_sim_opts(f->sim, &(SimOpts){.counters = true});
+  Status st = problem_open_hooked(f->s, f->a, problem, path, &p, f->d);
+  if (!st) st = operator_make(f->s, name, NULL, p, &opts, &op, f->d);
+  if (!st) st = operator_load(op, f->sim, f->d);
+  if (!st) st = operator_plan(op, f->sim, NULL, f->d);
+  if (!st) st = dense_bind(f->sim, op, 1, &buffers, f->d);
+  device_counters(f->sim, &n, true);
+  if (!st) st = operator_launch(op, f->sim, f->d);
+  if (!st) st = device_sync(f->sim, f->d);
+  if (st) fail_msg("%s", diag_text(f->d));
+  device_counters(f->sim, &n, true);
+  dense_free(f->sim, &buffers);
+  operator_free(op);
+  device_sim_opts(f->sim, &(SimOpts){.threads = 0});
+  return n.flops_by_kind[FLOP_TENSOR_F16];
+}
+
+// The hook's ranges leave out the very tiles that the built-in mask leaves out.
+static void tiles_left_out(void **state) {
+  Fixture *f = *state;
+  for (int t = 0; t < 2; t++) {
+    const char *name = t ? "prefill_wgmma" : "prefill_mma";
+    const char *shape = "hq=1,sq=512,sk=600,d=64,dtype=f16";
+    uint64_t all = products(f, name, NULL, shape);
+    uint64_t built_in = products(f, name, NULL, arena_printf(f->a, "%s,causal=1", shape));
+    uint64_t hook = products(f, name, example(f, "causal"), shape);
+    assert_true(built_in > 0 && built_in < all);
+    assert_int_equal(hook, built_in);
+  }
+}
+
+// ---- mistakes
+// ------------------------------------------------------------------------------------
+static void mistakes_point_into_the_file(void **state) {
+  static const struct Mistake {
+    const char *text;
+    int line;
+    const char *what;
+  } cases[] = {
+      {"| function visible()\n  setp.le.s32 ${sees}, ${j}, %nothing;\n| end\n", 2,
+       "%nothing\" is not declared"},
+      {"| function visible()\n  setp.le.s32 ${sees}, ${jj}, 1;\n| end\n", 2, "jj"},
+      {"| function visible()\n  setp.le.s32 ${sees}, ${j}, 9;\n| end\n| function keys_any()\n\n"
+       "  min.s32 ${to}, ${to}, ${s};\n| end\n",
+       6, "s"},
+      {"  add.f32 ${s}, ${s}, ${first};\n", 1, "first"},
+  };
+  Fixture *f = *state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char *path = hook_of(f, cases[i].text);
+    Variant *v;
+    VariantOpts opts = {.hook_path = path};
+    diag_reset(f->d);
+    assert_int_not_equal(variant_build(f->s, "prefill_mma", NULL, &opts, &v, f->d), ST_OK);
+    const char *at = strstr(diag_text(f->d), arena_printf(f->a, "%s:%d", path, cases[i].line));
+    if (!at || !strstr(diag_text(f->d), cases[i].what))
+      fail_msg("no %s:%d with \"%s\" in\n%s", path, cases[i].line, cases[i].what, diag_text(f->d));
+    unlink(path);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(examples_pass),    cmocka_unit_test(other_templates),
+      cmocka_unit_test(with_other_rules), cmocka_unit_test(wrong_ranges),
+      cmocka_unit_test(tiles_left_out),   cmocka_unit_test(mistakes_point_into_the_file),
+  };
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
