@@ -82,12 +82,11 @@ static const Point *point_of(lua_State *L, int index) {
   const char *name = luaL_checkstring(L, index);
   for (size_t i = 0; i < sizeof points / sizeof *points; i++)
     if (!strcmp(points[i].name, name)) return &points[i];
-  lua_env_error(L, "hook: there is no point \"%s\"", name);
-  return NULL;
+  return NULL; // a point of a template's own that no hook serves
 }
 
 static bool serves(lua_State *L, const Expansion *x, const Point *p) {
-  if (!x->hook) return false;
+  if (!x->hook || !p) return false;
   if (!strcmp(p->name, "score")) return true;
   if (!p->function) return x->hook_saw_ptx;
   bool there = push_function(L, p->function);
