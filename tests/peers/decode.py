@@ -62,11 +62,12 @@ class Data:
         self.q = torch.randn(c["b"], c["sq"], c["hq"], c["d"], device="cuda", dtype=self.dtype)
         shape = c["b"], c["sk"], c["hkv"], c["d"]
         self.k, self.v = (torch.randn(shape, device="cuda", dtype=self.dtype) for _ in range(2))
-        self.k_scale = self.v_scale = 1.0
+        self.k_scale, self.v_scale, self.kv = 1.0, 1.0, kv
+        self.stored_k, self.stored_v = self.k, self.v
         if kv:  # scales that differ, so that one in the other's place shows
             self.k_scale, self.v_scale = 0.5, 2.0
-            self.k8, self.v8 = self.k.to(FP8[kv]), self.v.to(FP8[kv])
-            self.k, self.v = self.k8.to(self.dtype), self.v8.to(self.dtype)
+            self.stored_k, self.stored_v = self.k.to(FP8[kv]), self.v.to(FP8[kv])
+            self.k, self.v = self.stored_k.to(self.dtype), self.stored_v.to(self.dtype)
         self.scale = 1 / math.sqrt(c["d"])
         self.lens = c.get("lens", [c["sk"]] * c["b"])
         self.want = torch.empty_like(self.q, dtype=torch.float64)
@@ -132,11 +133,12 @@ def paged(data, page):
     pages = (c["sk"] + page - 1) // page
     order = torch.randperm(c["b"] * pages, device="cuda")
     pools = []
-    for x in (data.k, data.v):
+    for x in (data.stored_k, data.stored_v):
+        x = x.view(torch.uint8) if data.kv else x  # few operations know 8-bit floats
         whole = torch.nn.functional.pad(x, (0, 0, 0, 0, 0, pages * page - c["sk"]))
         pool = torch.empty(c["b"] * pages, page, c["hkv"], c["d"], device="cuda", dtype=x.dtype)
         pool[order] = whole.view(c["b"] * pages, page, c["hkv"], c["d"])
-        pools.append(pool)
+        pools.append(pool.view(FP8[data.kv]) if data.kv else pool)
     return pools, order.view(c["b"], pages).to(torch.int32)
 
 
@@ -146,7 +148,11 @@ def ours(lib, spec, data, dtype):
     template, *words = spec.split()
     ints = {k: int(v) for k, v in (w.split("=") for w in words if w.startswith(("chunks=", "spans=")))}
     params = [w for w in words if not w.startswith(("chunks=", "spans="))]
-    tensors = dict(q=data.q, k=data.k, v=data.v)
+    tensors = dict(q=data.q, k=data.stored_k, v=data.stored_v)
+    if data.kv:
+        params.append(f"dtype_kv={data.kv}")
+        factors = torch.ones(c["b"], c["hkv"], device="cuda")
+        tensors.update(descale_k=factors * data.k_scale, descale_v=factors * data.v_scale)
     if "page" in c:
         (tensors["k"], tensors["v"]), tensors["block_table"] = paged(data, c["page"])
         params.append("paged=1")
@@ -183,10 +189,10 @@ def ceiling(lib, variants, nbytes):
 
 def measure(lib, flush, c, args):
     """{name: {eager, graph, error, good}} for one case."""
-    data = Data(c, args.dtype)
+    data = Data(c, args.dtype, args.kv)
     specs = args.screen or [args.template + " " + args.params]
     calls = {(spec if args.screen else "ptxsmith"): ours(lib, spec, data, args.dtype) for spec in specs}
-    if not args.no_peers:
+    if not args.no_peers and not args.kv:
         if "page" not in c and "lens" not in c:
             calls.update(torch_peers(data))
         if args.dtype != "f32" and "page" not in c:
@@ -205,7 +211,7 @@ def measure(lib, flush, c, args):
             sys.exit(f"{name} is wrong at {name_of(c)}: error {e:.3e}, allowed {data.allowed:.3e}")
         if result[name]["good"]:
             good[name] = call
-    nbytes = kv_bytes(c, data.k.element_size())
+    nbytes = kv_bytes(c, data.stored_k.element_size())
     good["ceiling_read"] = ceiling(lib, args.ceilings, nbytes)
     result["ceiling_read"] = {"error": 0, "good": True}
     samples = 15 if nbytes > 5e8 else 21
@@ -250,7 +256,7 @@ def report(args, cases, runs):
     own = [n for n in names if n.startswith(("ptxsmith", "decode_"))]
     print("| b hq hkv sk | MB | " + " | ".join(names) + " | best peer / ours | ours / floor | GB/s | error |")
     print("|---|---|" + "---|" * (len(names) + 4))
-    size = TYPES[args.dtype].itemsize
+    size = (FP8[args.kv] if args.kv else TYPES[args.dtype]).itemsize
     ratios = {"eager": [], "graph": []}
     for i, c in enumerate(cases):
         both = {kind: medians(runs, i, kind) for kind in ratios}
@@ -286,11 +292,12 @@ def main():
     parse = argparse.ArgumentParser()
     parse.add_argument("--library", default="build/libptxsmith.so")
     parse.add_argument("--ptxsmith", default="build/ptxsmith")
-    parse.add_argument("--template", default="decode_mma")
+    parse.add_argument("--template", default="decode_span")
     parse.add_argument("--params", default="")
     parse.add_argument("--screen", type=lambda s: [x.strip() for x in s.split(";")],
                        help="'TEMPLATE PARAMS; ...': several of ours beside each other")
     parse.add_argument("--dtype", default="bf16", choices=list(TYPES))
+    parse.add_argument("--kv", choices=list(FP8), help="8-bit K and V under Q of --dtype")
     parse.add_argument("--dims", default=[128], type=lambda s: [int(x) for x in s.split(",")],
                        help="head dimensions of the random shapes")
     parse.add_argument("--rows", help="rows of the table, comma separated; all")
