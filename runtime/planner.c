@@ -18,8 +18,9 @@ static int64_t bucket(int64_t n) {
 char *planner_shape(Arena *a, const Problem *p) {
   int64_t hq = problem_int(p, "heads_q", 1), hkv = problem_int(p, "heads_kv", hq);
   int64_t sq = problem_int(p, "seqlen_q", 1);
-  return arena_printf(a, "dtype=%s d=%lld group=%lld causal=%lld sq=%lld sk=%lld work=%lld",
-                      p->has_dtype ? dtype_name(p->dtype) : "f32",
+  const char *kv = p->has_dtype_kv && p->dtype_kv != p->dtype ? dtype_name(p->dtype_kv) : NULL;
+  return arena_printf(a, "dtype=%s%s%s d=%lld group=%lld causal=%lld sq=%lld sk=%lld work=%lld",
+                      p->has_dtype ? dtype_name(p->dtype) : "f32", kv ? "/" : "", kv ? kv : "",
                       (long long)problem_int(p, "head_dim", 0),
                       (long long)(hkv > 0 ? hq / hkv : 0),
                       (long long)problem_int(p, "causal", 0), (long long)bucket(sq),

@@ -33,6 +33,7 @@ const ProblemName problem_names[] = {
     {"chunks", "chunks", PROBLEM_SIZE, 1, "parts the keys are split into (decode)"},
     {"scale", "scale", PROBLEM_FLOAT, 0, "factor of q . k; 1/sqrt(head_dim) unless given"},
     {"dtype", "dtype", PROBLEM_DTYPE, 0, "element type of q, k, v and o"},
+    {"dtype_kv", "dtype_kv", PROBLEM_DTYPE, 0, "element type of k and v, where it is another one"},
 };
 const int problem_nnames = sizeof problem_names / sizeof *problem_names;
 
@@ -92,6 +93,8 @@ Problem *problem_copy(Arena *a, const Problem *p) {
   c->name = arena_strdup(a, p->name ? p->name : "");
   c->has_dtype = p->has_dtype;
   c->dtype = p->dtype;
+  c->has_dtype_kv = p->has_dtype_kv;
+  c->dtype_kv = p->dtype_kv;
   for (int i = 0; i < p->n; i++) {
     Value v = p->v[i];
     v.name = arena_strdup(a, v.name);
@@ -134,10 +137,22 @@ static Status set_flag(Problem *p, const char *name, const char *text, Diag *d) 
   return ST_OK;
 }
 
-static Status set_dtype(Problem *p, const char *text, Diag *d) {
-  if (!dtype_parse(text, &p->dtype) || !dtype_mantissa(p->dtype))
-    return diag_fail(d, ST_INPUT, "dtype=%s: not a floating-point element type", text);
-  p->has_dtype = true;
+const Dtype *problem_dtype(const Problem *p, const char *name) {
+  bool kv = !strcmp(name, "dtype_kv");
+  if (!(kv ? p->has_dtype_kv : p->has_dtype)) return NULL;
+  return kv ? &p->dtype_kv : &p->dtype;
+}
+
+void problem_set_dtype(Problem *p, const char *name, Dtype t) {
+  if (!strcmp(name, "dtype_kv")) p->has_dtype_kv = true, p->dtype_kv = t;
+  else p->has_dtype = true, p->dtype = t;
+}
+
+static Status set_dtype(Problem *p, const char *name, const char *text, Diag *d) {
+  Dtype t;
+  if (!dtype_parse(text, &t) || !dtype_mantissa(t))
+    return diag_fail(d, ST_INPUT, "%s=%s: not a floating-point element type", name, text);
+  problem_set_dtype(p, name, t);
   return ST_OK;
 }
 
@@ -162,7 +177,7 @@ static Status set_text(Problem *p, const char *name, const char *text, const cha
     case PROBLEM_SIZE: return set_size(p, known->name, known->min, text, d);
     case PROBLEM_FLAG: return set_flag(p, known->name, text, d);
     case PROBLEM_FLOAT: return set_float(p, known->name, text, d);
-    case PROBLEM_DTYPE: return set_dtype(p, text, d);
+    case PROBLEM_DTYPE: return set_dtype(p, known->name, text, d);
     case PROBLEM_LIST: return lengths_parse(p, known->name, text, d);
     }
   for (int i = 0; i < nextra; i++)
@@ -177,7 +192,8 @@ static Status set_text(Problem *p, const char *name, const char *text, const cha
 
 bool problem_gives(const Problem *p, const char *name) {
   const ProblemName *known = problem_name_find(name);
-  return known && known->kind == PROBLEM_DTYPE ? p->has_dtype : problem_value(p, name) != NULL;
+  return known && known->kind == PROBLEM_DTYPE ? problem_dtype(p, known->name) != NULL
+                                               : problem_value(p, name) != NULL;
 }
 
 // Adds "name=value,..." to p.  Names already in p are replaced; twice in one text is a mistake.
@@ -203,7 +219,7 @@ static Status add_text(Problem *p, const char *text, const char *const *extra, i
     }
     if (set_text(p, item, eq + 1, extra, nextra, d) != ST_OK) continue;
     const ProblemName *known = problem_name_find(item);
-    if (known && known->kind == PROBLEM_DTYPE) seen->has_dtype = true;
+    if (known && known->kind == PROBLEM_DTYPE) problem_set_dtype(seen, known->name, DT_F32);
     else problem_set_int(seen, item, 1);
   }
   return d->errors == errors ? ST_OK : ST_INPUT;
@@ -262,8 +278,8 @@ char *problem_text(Arena *a, const Problem *p) {
     const ProblemName *k = &problem_names[i];
     const char *sep = *text ? "," : "";
     if (k->kind == PROBLEM_DTYPE) {
-      if (p->has_dtype)
-        text = arena_printf(a, "%s%s%s=%s", text, sep, k->short_name, dtype_name(p->dtype));
+      const Dtype *t = problem_dtype(p, k->name);
+      if (t) text = arena_printf(a, "%s%s%s=%s", text, sep, k->short_name, dtype_name(*t));
       continue;
     }
     const Value *v = problem_value(p, k->name);
@@ -374,11 +390,15 @@ double problem_flops(const Problem *p) {
          (problem_float(p, "head_dim", 1) + (double)problem_head_dim_v(p));
 }
 
+Dtype problem_kv_dtype(const Problem *p, Dtype of_q) {
+  return p->has_dtype_kv ? p->dtype_kv : of_q;
+}
+
 double problem_kv_bytes(const Problem *p) {
   int64_t batch = problem_int(p, "batch", 1), alike = problem_varlen(p) ? 1 : batch;
   double keys = 0;
   for (int64_t b = 0; b < batch; b += alike) keys += (double)alike * (double)problem_len_k(p, b);
   return problem_float(p, "heads_kv", 1) * keys *
          (problem_float(p, "head_dim", 1) + (double)problem_head_dim_v(p)) *
-         dtype_bytes(p->has_dtype ? p->dtype : DT_F32);
+         dtype_bytes(problem_kv_dtype(p, p->has_dtype ? p->dtype : DT_F32));
 }

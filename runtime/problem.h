@@ -21,6 +21,7 @@ typedef struct Problem {
   const char *name; // "llama3-8b/decode-16k", or "" when made by hand
   Value *v; int n, cap;
   bool has_dtype; Dtype dtype;
+  bool has_dtype_kv; Dtype dtype_kv; // of k and v; dtype unless given
 } Problem;
 
 // The names a Problem knows, in canonical order.  The only list of them.
@@ -92,6 +93,10 @@ static inline int64_t visible_keys(bool causal, int64_t row, int64_t seqlen_q, i
 typedef struct KeyRange { int64_t from, to; } KeyRange;
 KeyRange visible_range(const Problem *p, int64_t batch, int64_t row);
 bool problem_windowed(const Problem *p);      // a side of the window is bounded
+// The type of a name of kind PROBLEM_DTYPE; NULL where it is not given.
+const Dtype *problem_dtype(const Problem *p, const char *name);
+void problem_set_dtype(Problem *p, const char *name, Dtype t);
+Dtype problem_kv_dtype(const Problem *p, Dtype of_q);
 int64_t problem_head_dim_v(const Problem *p); // head_dim unless given
 bool problem_has_rules(const Problem *p);     // window, softcap, alibi, sinks, descale, head_dim_v
 

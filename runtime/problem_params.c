@@ -15,7 +15,10 @@ static bool same_value(const char *x, const char *y) { return !strcmp(bool_text(
 // What the Problem says about parameter `name`, as text; NULL when it leaves it open.
 static const char *fixed_text(Arena *a, const Problem *p, const char *name) {
   const ProblemName *known = problem_name_find(name);
-  if (known && known->kind == PROBLEM_DTYPE) return p->has_dtype ? dtype_name(p->dtype) : NULL;
+  if (known && known->kind == PROBLEM_DTYPE) {
+    const Dtype *t = problem_dtype(p, known->name);
+    return t ? dtype_name(*t) : NULL;
+  }
   const Value *v = problem_value(p, name);
   if (!v || v->is_float || v->list) return NULL; // no parameter takes a fraction or a list
   return arena_printf(a, "%lld", (long long)v->i);
@@ -58,6 +61,8 @@ static void fix_rules(Arena *a, const Problem *p, const TemplateInfo *t, Params 
                {"sinks", "attention sinks", problem_int(p, "sinks", 0) != 0},
                {"varlen", "length of its own for each sequence", problem_varlen(p)},
                {"paged", "block table for pages of keys", problem_int(p, "page_size", 0) > 0},
+               {"dtype_kv", "element type of its own for k and v",
+                p->has_dtype_kv && p->has_dtype && p->dtype_kv != p->dtype},
                {"head_dim_v", "head_dim_v of its own",
                 problem_head_dim_v(p) != problem_int(p, "head_dim", problem_head_dim_v(p))}};
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
@@ -65,7 +70,7 @@ static void fix_rules(Arena *a, const Problem *p, const TemplateInfo *t, Params 
     const ParamDecl *decl = param_decl(t, rules[i].param);
     if (!decl)
       diag_fail(d, ST_INPUT, "%s has no %s, and the problem asks for one", t->name, rules[i].what);
-    else if (strcmp(decl->name, "head_dim_v")) fix_param(a, decl, "1", params, d);
+    else if (strcmp(decl->name, "head_dim_v") && strcmp(decl->name, "dtype_kv")) fix_param(a, decl, "1", params, d);
   }
 }
 
@@ -100,7 +105,10 @@ void problem_fill_from_params(Problem *p, const Params *params) {
     const ProblemName *known = problem_name_find(param->name);
     if (!known || known->kind == PROBLEM_FLOAT || problem_gives(p, known->name)) continue;
     if (known->kind == PROBLEM_DTYPE) {
-      p->has_dtype = dtype_parse(param->value, &p->dtype);
+      Dtype t;
+      const char *other = params_get(params, "dtype");
+      bool same = strcmp(known->name, "dtype") && other && !strcmp(param->value, other);
+      if (!same && dtype_parse(param->value, &t)) problem_set_dtype(p, known->name, t);
       continue;
     }
     int64_t value = strtoll(bool_text(param->value), NULL, 10);

@@ -90,9 +90,9 @@ static Status check_real(const AttnInputs *real, const Problem *p, Dtype t, Diag
   const HostTensor *a[] = {&real->q, &real->k, &real->v}, *b[] = {&want.q, &want.k, &want.v};
   for (int i = 0; i < 3 && st == ST_OK; i++) {
     const int64_t *x = a[i]->t.shape, *y = b[i]->t.shape;
-    if (a[i]->t.dtype != t)
+    if (a[i]->t.dtype != b[i]->t.dtype)
       st = diag_fail(d, ST_INPUT, "%c: holds %s, the kernel takes %s", "qkv"[i],
-                     dtype_name(a[i]->t.dtype), dtype_name(t));
+                     dtype_name(a[i]->t.dtype), dtype_name(b[i]->t.dtype));
     else if (memcmp(x, y, 4 * sizeof *x))
       st =
           diag_fail(d, ST_INPUT,

@@ -145,6 +145,7 @@ static Status make_rules(const Problem *p, int64_t b, int64_t hq, AttnInputs *ou
 
 // Factors that differ between q, k and v, heads and batches; short numbers, so that V times its
 // factor still has few digits.
+// hq: 0 where q has no factor.
 static Status make_descale(const Problem *p, int64_t b, int64_t hq, int64_t hkv, AttnInputs *out,
                            Diag *d) {
   static const float values[3][4] = {
@@ -152,6 +153,7 @@ static Status make_descale(const Problem *p, int64_t b, int64_t hq, int64_t hkv,
   Status st = ST_OK;
   for (int t = 0; t < 3 && st == ST_OK && problem_int(p, "descale", 0); t++) {
     int64_t shape[2] = {b, t ? hkv : hq};
+    if (!shape[1]) continue;
     HostTensor *x = &out->descale[t];
     st = host_tensor_make(x, DT_F32, 2, shape, &layout_q, FILL_NAN, d);
     for (int64_t i = 0; st == ST_OK && i < b; i++)
@@ -168,11 +170,12 @@ Status inputs_make(const Problem *p, Dtype t, Fill fill, AttnInputs *out, Diag *
   int64_t q[4] = {b, problem_int(p, "seqlen_q", 1), hq, dim};
   int64_t k[4] = {b, problem_int(p, "seqlen_k", 0), problem_int(p, "heads_kv", hq), dim};
   int64_t v[4] = {b, k[1], k[2], problem_head_dim_v(p)};
+  Dtype kv = problem_kv_dtype(p, t);
   Status st = host_tensor_make(&out->q, t, 4, q, &layout_q, fill, d);
-  if (st == ST_OK) st = make_with_tail(&out->k, t, k, &layout_k, fill, d);
-  if (st == ST_OK) st = make_with_tail(&out->v, t, v, &layout_v, fill, d);
+  if (st == ST_OK) st = make_with_tail(&out->k, kv, k, &layout_k, fill, d);
+  if (st == ST_OK) st = make_with_tail(&out->v, kv, v, &layout_v, fill, d);
   if (st == ST_OK) st = make_rules(p, b, hq, out, d);
-  if (st == ST_OK) st = make_descale(p, b, hq, k[2], out, d);
+  if (st == ST_OK) st = make_descale(p, b, dtype_bytes(t) > 1 && kv != t ? 0 : hq, k[2], out, d);
   if (st != ST_OK) inputs_free(out);
   return st;
 }

@@ -214,6 +214,16 @@ static void in_spans(void **state) {
   judge_of(f, "decode_span", "", "b=0,hq=2,sq=3,sk=5,d=64,dtype=f16", &opts, ST_OK);
   judge_of(f, "decode_span", "", "b=2,hq=2,sq=0,sk=5,d=64,dtype=f16", &opts, ST_OK);
   judge_of(f, "decode_span", "sinks=1", "b=2,hq=4,sq=1,sk=50,d=64,dtype=f16,chunks=5", &opts, ST_OK);
+  // 8-bit keys, with factors and without, every head_dim that has them
+  for (int i = 0; i < 5; i++)
+    if (dims[i] != 96)
+      judge_of(f, "decode_span", i % 2 ? "q_regs=0" : "",
+               arena_printf(f->a, "b=2,hq=6,hkv=2,sq=%d,sk=133,d=%d,causal=1,chunks=5,dtype=%s,dtype_kv=%s,descale=%d",
+                            1 + i, dims[i], i % 3 ? "f16" : "bf16", i % 2 ? "e5m2" : "e4m3", i < 3),
+               &opts, ST_OK);
+  judge_of(f, "decode_span", "", "b=1,hq=1,sq=1,sk=9,d=96,dtype=f16,dtype_kv=e4m3", &opts, ST_INPUT);
+  judge_of(f, "decode_span", "", "b=1,hq=1,sq=1,sk=9,d=64,dtype=f16,dtype_kv=bf16", &opts, ST_INPUT);
+  judge_of(f, "decode_mma", "", "b=1,hq=1,sq=1,sk=9,d=64,dtype=f16,dtype_kv=e4m3", &opts, ST_INPUT);
   for (uint64_t seed = 1; seed <= 3; seed++) {
     device_sim_opts(f->sim, &(SimOpts){.threads = 1, .sanitize = true, .seed = seed});
     opts = (VerifyOpts){.seed = seed, .threads = 2, .sanitize = true, .schedule = seed};

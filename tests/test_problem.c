@@ -91,6 +91,8 @@ static void bad_input_is_refused_with_one_message(void **state) {
   refuse(f, "sk=1,seqlen_k=2", "is given twice");
   refuse(f, "dtype=f16,dtype=f16", "is given twice");
   refuse(f, "dtype=half", "dtype=half");
+  refuse(f, "dtype=f16,dtype_kv=e4m3,dtype_kv=e4m3", "dtype_kv is given twice");
+  refuse(f, "dtype=f16,dtype_kv=fp8", "dtype_kv=fp8: not a floating-point");
   refuse(f, "dtype=i32", "not a floating-point");
   refuse(f, "causal=2", "causal is 0 or 1");
   refuse(f, "scale=nan", "finite number");
@@ -230,6 +232,10 @@ static void work_figures(void **state) {
   // More queries than keys: rows 0..2 see none, then 1 and 2.
   assert_true(problem_flops(accept(f, "b=1,hq=1,sq=5,sk=2,d=1,causal=1")) == 4.0 * 3);
   assert_true(problem_flops(accept(f, "b=1,hq=1,sq=5,sk=0,d=1,causal=1")) == 0);
+  Problem *eight = accept(f, "hq=8,hkv=2,sk=10,d=64,dtype=f16,dtype_kv=e5m2");
+  assert_true(eight->dtype == DT_F16 && problem_kv_dtype(eight, DT_F16) == DT_E5M2);
+  assert_string_equal(problem_text(f->a, eight), "b=1,hq=8,hkv=2,sk=10,d=64,dtype=f16,dtype_kv=e5m2");
+  assert_true(problem_kv_bytes(eight) == 2 * 2 * 10 * 64);
   assert_true(problem_kv_bytes(accept(f, "hq=8,hkv=2,sk=10,d=64,dtype=f16")) ==
               2.0 * 2 * 10 * 64 * 2);
   for (int64_t sq = 0; sq < 7; sq++)
