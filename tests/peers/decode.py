@@ -56,12 +56,16 @@ def name_of(c):
 class Data:
     """Random Q, K, V of a case, stored as an engine has them, and what fp64 makes of them."""
 
-    def __init__(self, c, dtype, kv=None):
+    def __init__(self, c, dtype, kv=None, layout="bshd"):
         self.c, self.dtype = c, TYPES[dtype]
         torch.manual_seed(c["b"] * 31 + c["sk"])
         self.q = torch.randn(c["b"], c["sq"], c["hq"], c["d"], device="cuda", dtype=self.dtype)
         shape = c["b"], c["sk"], c["hkv"], c["d"]
+        if layout == "bhsd":
+            shape = shape[0], shape[2], shape[1], shape[3]
         self.k, self.v = (torch.randn(shape, device="cuda", dtype=self.dtype) for _ in range(2))
+        if layout == "bhsd":
+            self.k, self.v = self.k.transpose(1, 2), self.v.transpose(1, 2)
         self.k_scale, self.v_scale, self.kv = 1.0, 1.0, kv
         self.stored_k, self.stored_v = self.k, self.v
         if kv:  # scales that differ, so that one in the other's place shows
@@ -189,7 +193,7 @@ def ceiling(lib, variants, nbytes):
 
 def measure(lib, flush, c, args):
     """{name: {eager, graph, error, good}} for one case."""
-    data = Data(c, args.dtype, args.kv)
+    data = Data(c, args.dtype, args.kv, args.layout)
     specs = args.screen or [args.template + " " + args.params]
     calls = {(spec if args.screen else "ptxsmith"): ours(lib, spec, data, args.dtype) for spec in specs}
     if not args.no_peers and not args.kv:
@@ -298,6 +302,7 @@ def main():
                        help="'TEMPLATE PARAMS; ...': several of ours beside each other")
     parse.add_argument("--dtype", default="bf16", choices=list(TYPES))
     parse.add_argument("--kv", choices=list(FP8), help="8-bit K and V under Q of --dtype")
+    parse.add_argument("--layout", default="bshd", choices=("bshd", "bhsd"), help="how K and V are stored")
     parse.add_argument("--dims", default=[128], type=lambda s: [int(x) for x in s.split(",")],
                        help="head dimensions of the random shapes")
     parse.add_argument("--rows", help="rows of the table, comma separated; all")
