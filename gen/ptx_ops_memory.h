@@ -173,7 +173,7 @@
   F("redux", ".sync(.and|.or|.xor) T.b32", "d:T a:T m:b32", 70, 80, ALU, "S", redux)               \
   F("redux", ".sync(.min|.max){.abs}{.NaN} T.f32", "d:T a:T m:b32", 86, A100, ALU, "S", LATER)     \
   F("elect", ".sync", "d:b32||_ m:b32", 80, 90, ALU, "S", elect)                                   \
-  F("griddepcontrol", "(.launch_dependents|.wait)", "", 78, 90, CTRL, "B", nop)                    \
+  F("griddepcontrol", "(.launch_dependents|.wait)", "", 78, 90, CTRL, "B", griddep)                \
   F("setmaxnreg", "(.inc|.dec).sync.aligned.u32", "i:u32", 80, A90UP, CTRL, "S", setmaxnreg)       \
   /* asynchronous copies */                                                                        \
   F("cp", ".async.ca(.shared|.shared::cta).global{.L2::cache_hint}{" L2PRE "}",                    \

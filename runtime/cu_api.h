@@ -70,9 +70,10 @@ typedef struct CuLaunchAttr {
   union {
     char bytes[64];
     struct { unsigned x, y, z; } cluster;
+    int serialize; // programmatic stream serialization: 1 allows it
   } value;
 } CuLaunchAttr;
-enum { CU_ATTR_CLUSTER_DIMENSION = 4 };
+enum { CU_ATTR_CLUSTER_DIMENSION = 4, CU_ATTR_PROGRAMMATIC_SERIALIZATION = 6 };
 
 typedef struct CuLaunchConfig {
   unsigned grid[3], block[3], smem_bytes;

@@ -210,11 +210,17 @@ Status cu_occupancy(Kernel *kernel, uint32_t threads, uint32_t smem, int *blocks
   return st;
 }
 
-static CuResult launch_cluster(CuDevice *cu, CuKernel *k, const Launch *l, void **params) {
-  CuLaunchAttr cluster = {.id = CU_ATTR_CLUSTER_DIMENSION,
-                          .value.cluster = {l->cluster[0], l->cluster[1], l->cluster[2]}};
-  CuLaunchConfig config = {.smem_bytes = l->smem, .stream = cu->stream, .attrs = &cluster,
-                           .nattrs = 1};
+static CuResult launch_with(CuDevice *cu, CuKernel *k, const Launch *l, bool cluster,
+                            void **params) {
+  CuLaunchAttr attrs[2];
+  CuLaunchConfig config = {.smem_bytes = l->smem, .stream = cu->stream, .attrs = attrs};
+  if (cluster)
+    attrs[config.nattrs++] =
+        (CuLaunchAttr){.id = CU_ATTR_CLUSTER_DIMENSION,
+                       .value.cluster = {l->cluster[0], l->cluster[1], l->cluster[2]}};
+  if (l->dependent)
+    attrs[config.nattrs++] =
+        (CuLaunchAttr){.id = CU_ATTR_PROGRAMMATIC_SERIALIZATION, .value.serialize = 1};
   memcpy(config.grid, l->grid, sizeof config.grid);
   memcpy(config.block, l->block, sizeof config.block);
   return cu->api.cuLaunchKernelEx(&config, k->function, params, NULL);
@@ -224,7 +230,7 @@ static CuResult launch(CuDevice *cu, CuKernel *k, const Launch *l, bool cluster)
   void *params[CU_MAX_PARAMS];
   for (int i = 0; i < k->nparams; i++)
     params[i] = (uint8_t *)(uintptr_t)l->args + k->param_at[i]; // the driver only reads them
-  if (cluster) return launch_cluster(cu, k, l, params);
+  if (cluster || l->dependent) return launch_with(cu, k, l, cluster, params);
   return cu->api.cuLaunchKernel(k->function, l->grid[0], l->grid[1], l->grid[2], l->block[0],
                                 l->block[1], l->block[2], l->smem, cu->stream, params, NULL);
 }
@@ -244,6 +250,9 @@ Status cu_launch(Device *dev, const Launch *l, Diag *d) {
   if (cluster && !cu->api.cuLaunchKernelEx)
     return diag_fail(d, ST_DEVICE, "%s: %s needs clusters, which this driver lacks (r520 has them)",
                      cu->base.info.id, k->name);
+  if (l->dependent && !cu->api.cuLaunchKernelEx)
+    return diag_fail(d, ST_DEVICE, "%s: %s is to overlap the launch before it, which this driver lacks "
+                     "(r520 has it)", cu->base.info.id, k->name);
   Status st = cu_enter(cu, CU_ANY_TIME, "launching a kernel", d);
   if (st) return st;
   if (!(st = allow_smem(cu, k, l->smem, d))) {

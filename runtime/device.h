@@ -35,6 +35,8 @@ typedef struct Launch {
   Kernel *kernel;
   uint32_t grid[3], block[3], cluster[3], smem;
   const void *args; uint32_t arg_bytes; // the packed argument block
+  bool dependent; // may begin before the launch in front of it has ended: griddepcontrol.wait in
+                  // it waits for that (programmatic stream serialization, sm_90)
 } Launch;
 
 // "auto" (a GPU if there is one, else sim), "sim", "cuda:N".  ST_DEVICE when it is not there.

@@ -2,6 +2,7 @@
 #include "plan.h"
 
 #include <assert.h>
+#include <string.h>
 
 static Operator *operator_new(const Problem *p) {
   Arena *a = arena_new();
@@ -152,6 +153,18 @@ Status operator_replan(Operator *op, const Problem *p, const Device *dev, const 
   return st == ST_OK ? operator_plan(op, dev, opts, d) : st;
 }
 
+// A step that waits for the one in front by itself may begin before that one has ended.
+static bool waits_itself(const Variant *v) {
+  static const char wait[] = "griddepcontrol.wait";
+  for (const char *at = v->ptx->text; (at = strstr(at, wait)); at++) {
+    const char *line = at;
+    while (line > v->ptx->text && line[-1] != '\n') line--;
+    const char *comment = strstr(line, "//");
+    if (!comment || comment > at) return true;
+  }
+  return false;
+}
+
 Status operator_launch(const Operator *op, Device *dev, Diag *d) {
   Status st = operator_all_bound(op, d);
   for (int i = 0; st == ST_OK && i < op->nsteps; i++) {
@@ -162,7 +175,8 @@ Status operator_launch(const Operator *op, Device *dev, Diag *d) {
     Launch launch = {.kernel = step->kernel,
                      .smem = rule->smem_bytes,
                      .args = step->args,
-                     .arg_bytes = step->variant->arg_bytes};
+                     .arg_bytes = step->variant->arg_bytes,
+                     .dependent = i > 0 && waits_itself(step->variant)};
     for (int k = 0; k < 3; k++) {
       launch.grid[k] = step->grid[k];
       launch.block[k] = rule->block[k] ? rule->block[k] : 1;

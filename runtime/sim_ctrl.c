@@ -1,6 +1,7 @@
 // sim_ctrl.c: branches, calls, returns, exits.
 #include "sim_decode.h"
 #include "sim_ops.h"
+#include "sim_race.h"
 
 // ---- branches -----------------------------------------------------------------------------------
 const Op *sim_op_jump(Warp *w, const Op *op) {
@@ -225,6 +226,20 @@ bool sim_trap(Decoder *x, const PtxInst *in) {
 static const Op *op_nop(Warp *w, const Op *op) {
   (void)w;
   return op + 1;
+}
+
+// Launches follow each other here; what may overlap is for the race detector.
+static const Op *op_launch_wait(Warp *w, const Op *op) {
+  sim_order_launch(w);
+  return op + 1;
+}
+
+bool sim_griddep(Decoder *x, const PtxInst *in) {
+  if (!ptx_inst_has(in, "wait"))
+    return sim_nop(x, in);
+  sim_split_guard(x);
+  sim_emit(x, op_launch_wait);
+  return true;
 }
 
 bool sim_nop(Decoder *x, const PtxInst *in) {

@@ -48,6 +48,7 @@ bool sim_ret(Decoder *x, const PtxInst *in);
 bool sim_exit(Decoder *x, const PtxInst *in);
 bool sim_trap(Decoder *x, const PtxInst *in);
 bool sim_nop(Decoder *x, const PtxInst *in);
+bool sim_griddep(Decoder *x, const PtxInst *in);
 bool sim_bar(Decoder *x, const PtxInst *in);
 bool sim_barwarp(Decoder *x, const PtxInst *in);
 bool sim_barcluster(Decoder *x, const PtxInst *in);

@@ -87,6 +87,7 @@ static Buffer *span(Device *dev, DevPtr at, uint64_t bytes, const char *verb, Di
               (unsigned long long)b->mem.bytes);
     return NULL;
   }
+  race_settle(sim_of(dev)->race); // copies and fills come behind the launches before them
   return b;
 }
 
@@ -186,7 +187,8 @@ static Status op_launch(Device *dev, const Launch *l, Diag *d) {
 }
 
 static Status op_sync(Device *dev, Diag *d) { // launches are done when they return
-  (void)dev, (void)d;
+  (void)d;
+  race_settle(sim_of(dev)->race);
   return ST_OK;
 }
 

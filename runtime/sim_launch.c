@@ -141,6 +141,8 @@ Status sim_launch(SimDevice *dev, const Launch *l, Diag *d) {
     if (!dev->race && !(dev->race = race_new(dev)))
       return diag_fail(d, ST_DEVICE, "sim: out of host memory for the race detector");
     race_begin(dev->race, &g);
+  } else {
+    race_settle(dev->race);
   }
   pthread_mutex_init(&g.lock, NULL);
   sim_pool_run(dev->pool, thread_count(dev, g.nclusters), work, &g);

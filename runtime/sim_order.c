@@ -290,6 +290,19 @@ void sim_order_fence(Warp *w, const Op *op) {
   race_refresh(rw);
 }
 
+// All that the launch before did, to the lanes that waited for it and those they tell.
+void sim_order_launch(Warp *w) {
+  Race *r = w->cta->race ? w->cta->race->race : NULL;
+  if (!r || !r->before.prog)
+    return;
+  bool whole = is_whole(w, w->active) && !warp_of(w)->split;
+  SIM_LANES(k, whole ? 1u << sim_first(w->active) : w->active) {
+    View *v = whole ? &warp_of(w)->all : own_view(w, k);
+    clock_add(&v->c[V_NOW], who_of(RACE_BEFORE, WHO_ALL), SIM_FULL, r->base);
+  }
+  race_refresh(warp_of(w));
+}
+
 // ---- strong accesses ----------------------------------------------------------------------------
 bool race_is_wide(const Race *r, uint8_t strength) {
   const uint32_t *k = r->grid->cluster;
@@ -305,11 +318,7 @@ static uint8_t scope_of(const PtxInst *in) {
   return ORDER_CLUSTER | ORDER_WIDE; // .gl, .gpu, .sys; atom and volatile have no narrower default
 }
 
-uint8_t race_strength(Race *r, const Op *op) {
-  uint8_t *at = &r->strength[op - r->grid->prog->ops];
-  if (*at)
-    return *at; // cppcheck-suppress identicalInnerCondition ; never in a loop
-  const PtxInst *in = op->in;
+uint8_t race_inst_strength(const PtxInst *in) {
   const char *stem = ptx_inst_form(in)->stem;
   bool fence = !strcmp(stem, "membar") || !strcmp(stem, "fence");
   bool atomic = !strcmp(stem, "atom") || !strcmp(stem, "red");
@@ -317,13 +326,20 @@ uint8_t race_strength(Race *r, const Op *op) {
   bool both = ptx_inst_has(in, "acq_rel");
   bool strong = atomic || acquire || release || both || ptx_inst_has(in, "relaxed") ||
                 ptx_inst_has(in, "volatile");
-  *at = ORDER_KNOWN;
+  uint8_t out = ORDER_KNOWN;
   if (strong || fence)
-    *at |= (strong ? ORDER_STRONG : 0) | scope_of(in);
+    out |= (strong ? ORDER_STRONG : 0) | scope_of(in);
   if (acquire || both)
-    *at |= ORDER_ACQUIRE;
+    out |= ORDER_ACQUIRE;
   if (release || both)
-    *at |= ORDER_RELEASE;
+    out |= ORDER_RELEASE;
+  return out;
+}
+
+uint8_t race_strength(Race *r, const Op *op) {
+  uint8_t *at = &r->strength[op - r->grid->prog->ops];
+  if (!*at)
+    *at = race_inst_strength(op->in);
   return *at;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim_decode.h"
+#include "sim_race.h"
 
 // ---- which functions ----------------------------------------------------------------------------
 static const PtxOperand *called(const PtxInst *in) {
@@ -236,6 +237,7 @@ Status sim_load(Device *device, const Source *ptx, const LineMap *map, const Ptx
 void sim_kernel_free(Kernel *kernel) {
   SimKernel *k = (SimKernel *)kernel;
   SimDevice *dev = sim_of(kernel->dev);
+  race_settle(dev->race);
   for (int i = 0; i < k->nvars; i++)
     sim_free(dev, k->vars[i]);
   if (k->prev)

@@ -35,13 +35,33 @@ void race_cells_clear(RaceCells *c) {
     memset(c->strong, 0, c->n * sizeof *c->strong);
 }
 
+void race_settle(Race *r) {
+  if (r)
+    r->last.prog = NULL;
+}
+
+// The events of the launch before stay, if this one may run beside it.
+static void keep_before(Race *r, const Grid *g) {
+  bool overlaps = g->launch.dependent && r->last.prog;
+  uint32_t n = r->now - r->base;
+  if (overlaps && n)
+    memmove(r->events, r->events + (r->base - r->older), n * sizeof *r->events);
+  r->older = overlaps ? r->base : r->now;
+  r->before = overlaps ? r->last : (LaunchBefore){0};
+  r->last = (LaunchBefore){.prog = g->prog};
+  memcpy(r->last.grid, g->launch.grid, sizeof r->last.grid);
+  memcpy(r->last.block, g->launch.block, sizeof r->last.block);
+}
+
 void race_begin(Race *r, Grid *g) {
   if (r->now > RACE_MAX_EVENTS / 2) { // start again: all that was is forgotten
     for (uint32_t i = 1; i < r->dev->nbuffers; i++)
       if (r->dev->buffers[i] && r->dev->buffers[i]->cells)
         race_cells_clear(r->dev->buffers[i]->cells);
-    r->now = 0;
+    r->now = r->base = r->older = 0;
+    race_settle(r);
   }
+  keep_before(r, g);
   r->grid = g;
   r->base = r->now;
   r->nasync = 0;
@@ -60,7 +80,7 @@ uint32_t race_new_event(Race *r, uint64_t who, const Op *op, uint32_t lanes) {
     r->full = true;
     return 0;
   }
-  uint32_t at = r->now++ - r->base;
+  uint32_t at = r->now++ - r->older;
   if (at >= r->cap) {
     r->cap = r->cap ? 2 * r->cap : 4096;
     r->events = realloc(r->events, r->cap * sizeof *r->events);
@@ -74,14 +94,14 @@ uint32_t race_new_event(Race *r, uint64_t who, const Op *op, uint32_t lanes) {
 
 const Event *race_event_of(const Race *r, int32_t cell) {
   uint32_t e = (uint32_t)cell >> RACE_LANE_BITS;
-  return e > r->base && e <= r->now ? &r->events[e - r->base - 1] : NULL;
+  return e > r->older && e <= r->now ? &r->events[e - r->older - 1] : NULL;
 }
 
 uint32_t race_event(Warp *w, const Op *op, uint32_t lanes) {
   Race *r = w->cta->race->race;
   RaceWarp *rw = &w->cta->race->warp[w->index];
   uint32_t *last = &rw->last[op - r->grid->prog->ops];
-  if (*last > rw->epoch && *last <= r->now && r->events[*last - r->base - 1].lanes == lanes)
+  if (*last > rw->epoch && *last <= r->now && r->events[*last - r->older - 1].lanes == lanes)
     return *last;
   return *last = race_new_event(r, who_of(w->cta->index, w->index), op, lanes);
 }
@@ -178,7 +198,7 @@ bool race_span(Cta *c, uint8_t space, uint64_t address, RaceSpan *out) {
 void race_set_known(Touch *t) {
   const RaceCta *rc = t->w->cta->race;
   t->floor = t->rw->floor;
-  t->base = (int32_t)(t->race->base << RACE_LANE_BITS | 31);
+  t->base = (int32_t)(t->race->older << RACE_LANE_BITS | 31);
   t->start = rc->alone ? rc->start : INT32_MAX;
   if (t->span.shared && rc->alone) // nobody before this CTA touched it
     t->base = rc->start;
@@ -230,7 +250,8 @@ void race_tell(const Touch *t, const Event *e, FindingKind kind, uint32_t lane, 
                                      [FIND_REUSE] = "barrier",
                                      [FIND_NO_PROXY_FENCE] = "missing fence.proxy.async",
                                      [FIND_LATE_PROXY_FENCE] = "late fence.proxy.async",
-                                     [FIND_NO_INIT_FENCE] = "missing fence.mbarrier_init"};
+                                     [FIND_NO_INIT_FENCE] = "missing fence.mbarrier_init",
+                                     [FIND_OVERLAP] = "data race"};
   bool async = (e->who & 63) == WHO_ASYNC;
   Finding f = {.kind = kind, .op = t->op, .other = e->op, .cta = t->w->cta->index,
                .other_cta = e->who >> 6, .thread = (uint32_t)t->w->index * 32 + lane,
@@ -240,8 +261,24 @@ void race_tell(const Touch *t, const Event *e, FindingKind kind, uint32_t lane, 
   snprintf(f.what, sizeof f.what, "%s: %s byte %llu of %s%s%s, which %s %s", what[kind], how,
            (unsigned long long)(cell << t->span.cells->shift), b ? "\"" : "",
            b ? b->name : "shared memory", b ? "\"" : "",
-           async ? "an asynchronous operation" : "another thread", wrote ? "wrote" : "read");
+           kind == FIND_OVERLAP ? "the launch before" : async ? "an asynchronous operation"
+                                                              : "another thread",
+           wrote ? "wrote" : "read");
   race_found(t->race, &f);
+}
+
+// An access of the launch before, which may still run: who waited for its end knows all of it.
+void race_judge_before(const Touch *t, const Event *e, uint32_t event, uint32_t lanes,
+                       uint32_t other_lane, uint64_t cell, bool wrote) {
+  uint8_t other = race_inst_strength(e->op->in);
+  if ((t->strength & other & ORDER_STRONG) && race_is_wide(t->race, t->strength) &&
+      race_is_wide(t->race, other))
+    return;
+  SIM_LANES(m, lanes)
+    if (!race_knows(t->rw, 1u << m, V_NOW, who_of(RACE_BEFORE, 0), SIM_FULL, event)) {
+      race_tell(t, e, FIND_OVERLAP, m, other_lane, cell, wrote);
+      return;
+    }
 }
 
 // A cell that is not known for sure, against `lanes`.
@@ -249,7 +286,11 @@ static void judge(const Touch *t, int32_t prior, uint32_t lanes, uint64_t cell, 
   const Event *e = race_event_of(t->race, prior);
   if (!e)
     return;
-  uint32_t by = e->lanes ? e->lanes : 1u << (prior & 31);
+  uint32_t by = e->lanes ? e->lanes : 1u << (prior & 31), event = (uint32_t)prior >> RACE_LANE_BITS;
+  if (event <= t->race->base) {
+    race_judge_before(t, e, event, lanes, (uint32_t)sim_first(by), cell, wrote);
+    return;
+  }
   uint64_t me = who_of(t->w->cta->index, t->w->index);
   if (e->who == me && by == lanes && !(by & (by - 1)))
     return;

@@ -85,6 +85,7 @@ typedef enum FindingKind {
   FIND_NO_PROXY_FENCE,
   FIND_LATE_PROXY_FENCE,
   FIND_NO_INIT_FENCE,
+  FIND_OVERLAP, // with the launch before
 } FindingKind;
 typedef struct Finding {
   FindingKind kind;
@@ -94,6 +95,14 @@ typedef struct Finding {
   char what[256];
 } Finding;
 
+// A launch of the past: while its kernel lives and nothing has waited for its end.
+typedef struct LaunchBefore {
+  const Program *prog; // NULL: none
+  uint32_t grid[3], block[3];
+} LaunchBefore;
+// The launch before as a CTA, for clocks: who executed griddepcontrol.wait knows all that it did.
+#define RACE_BEFORE (UINT64_C(1) << 50)
+
 enum { SIM_MAX_FINDINGS = 20 };
 // What a device keeps for its sanitized launches.  Times go on from launch to launch: what an
 // earlier one did lies in front of `base`, and cells need no clearing.
@@ -101,9 +110,11 @@ typedef struct Race {
   SimDevice *dev;
   Grid *grid;
   uint32_t now, base;
+  uint32_t older;      // a dependent launch: events up to base and after these are of the one before
+  LaunchBefore last, before; // this one, when it is over; the one that this one may overlap
   uint32_t nasync;     // asynchronous operations
   bool full;           // out of events: nothing more is noted
-  Event *events; uint32_t cap;  // [event - base - 1]
+  Event *events; uint32_t cap;  // [event - older - 1]
   SyncVar *vars; int nvars, cap_vars;
   uint8_t *strength;   // Op -> how it orders, 0: not looked at yet
   Finding found[SIM_MAX_FINDINGS]; int nfound, more;
@@ -113,6 +124,7 @@ typedef struct Race {
 Race *race_new(SimDevice *dev); // NULL: out of host memory
 void race_free(Race *r);
 void race_begin(Race *r, Grid *g);
+void race_settle(Race *r); // the last launch is over for whatever comes next; NULL is taken
 void race_cells_free(RaceCells *c);
 void race_cells_clear(RaceCells *c);
 void race_vars_free(Race *r);
@@ -134,6 +146,7 @@ void sim_order_go_on(Warp *w, uint32_t lanes, int id);
 void sim_order_reset(Cta *c, int id);
 void sim_order_lanes(Warp *w, uint32_t lanes); // bar.warp.sync
 void sim_order_fence(Warp *w, const Op *op);
+void sim_order_launch(Warp *w); // griddepcontrol.wait
 // An atomic, or a load or store that may be strong, by the active lanes; `a`: their addresses.
 void sim_order_strong(Warp *w, const Op *op, const uint64_t a[32], AccessKind kind);
 
@@ -176,7 +189,8 @@ typedef enum OrderBits { // Race.strength
   ORDER_KNOWN = 1, ORDER_STRONG = 2, ORDER_ACQUIRE = 4, ORDER_RELEASE = 8,
   ORDER_CLUSTER = 16, ORDER_WIDE = 32, // gpu or sys
 } OrderBits;
-uint8_t race_strength(Race *r, const Op *op);
+uint8_t race_strength(Race *r, const Op *op); // of this launch's program
+uint8_t race_inst_strength(const PtxInst *in);
 View *race_view(const RaceWarp *rw, uint32_t lane);
 bool race_knows(const RaceWarp *rw, uint32_t lanes, ViewClock which, uint64_t who, uint32_t by,
                 uint32_t event);
@@ -202,6 +216,8 @@ typedef struct Touch {
 } Touch;
 void race_set_known(Touch *t);
 void race_touch(const Touch *t, uint64_t first, uint64_t n, uint32_t lanes);
+void race_judge_before(const Touch *t, const Event *e, uint32_t event, uint32_t lanes,
+                       uint32_t other_lane, uint64_t cell, bool wrote);
 void race_tell(const Touch *t, const Event *e, FindingKind kind, uint32_t lane, uint32_t other_lane,
                uint64_t cell, bool wrote);
 RaceCells *race_shared_cells(Cta *c);

@@ -56,6 +56,10 @@ static void judge(const Touch *t, int32_t prior, uint32_t lane, uint64_t cell, b
   uint32_t event = (uint32_t)prior >> RACE_LANE_BITS, bit = 1u << lane;
   if (!e || event == t->event)
     return;
+  if (event <= t->race->base) {
+    race_judge_before(t, e, event, bit, (uint32_t)prior & 31, cell, wrote);
+    return;
+  }
   if ((e->who & 63) == WHO_ASYNC) {
     if (!(t->kind == ACCESS_ATOMIC && sim_async_reduces(e->op)) &&
         !race_knows(t->rw, bit, V_NOW, e->who, e->number, event))

@@ -20,8 +20,7 @@ void race_found(Race *r, const Finding *f) {
     r->more++;
 }
 
-static char *who_text(Arena *a, const Grid *g, uint64_t cta, uint32_t thread) {
-  const uint32_t *n = g->launch.grid, *b = g->launch.block;
+static char *who_text(Arena *a, const uint32_t *n, const uint32_t *b, uint64_t cta, uint32_t thread) {
   return arena_printf(a, "block (%llu,%llu,%llu) thread (%u,%u,%u)", (unsigned long long)(cta % n[0]),
                       (unsigned long long)(cta / n[0] % n[1]),
                       (unsigned long long)(cta / n[0] / n[1]), thread % b[0], thread / b[0] % b[1],
@@ -40,6 +39,8 @@ static const char *const cures[] = {
                             "and the synchronisation",
     [FIND_LATE_PROXY_FENCE] = "the fence.proxy.async is on the reader's side only: it belongs to "
                               "the thread that made this access, before the barrier",
+    [FIND_OVERLAP] = "this launch may begin before that one has ended: no griddepcontrol.wait orders "
+                     "the two",
     [FIND_NO_INIT_FENCE] = "no fence.mbarrier_init or fence.proxy.async by the thread that "
                            "initialised the mbarrier, between it and the synchronisation",
 };
@@ -49,22 +50,27 @@ static bool is_warning(const Finding *f) {
   return f->kind == FIND_LATE_PROXY_FENCE || f->kind == FIND_NO_INIT_FENCE;
 }
 
-static void tell(Arena *a, const Grid *g, const Finding *f, Diag *d) {
-  const Program *p = g->prog;
+static void tell(Arena *a, const Race *r, const Grid *g, const Finding *f, Diag *d) {
+  const Program *p = g->prog, *q = p;
+  const uint32_t *grid = g->launch.grid, *block = g->launch.block;
   Severity s = is_warning(f) ? SEV_WARNING : SEV_ERROR;
   diag_add(d, s, place(p, f->op), "%s: %s in %s", f->what,
            ptx_print_inst(a, p->module, f->op->func->ptx, f->op->in),
-           who_text(a, g, f->cta, f->thread));
-  diag_add(d, SEV_NOTE, place(p, f->other), "the other party: %s in %s; %s",
-           ptx_print_inst(a, p->module, f->other->func->ptx, f->other->in),
-           who_text(a, g, f->other_cta, f->other_thread), cures[f->kind]);
+           who_text(a, grid, block, f->cta, f->thread));
+  bool before = f->kind == FIND_OVERLAP;
+  if (before)
+    q = r->before.prog, grid = r->before.grid, block = r->before.block;
+  diag_add(d, SEV_NOTE, place(q, f->other), "the other party%s: %s in %s; %s",
+           before ? ", of the launch before" : "",
+           ptx_print_inst(a, q->module, f->other->func->ptx, f->other->in),
+           who_text(a, grid, block, f->other_cta, f->other_thread), cures[f->kind]);
 }
 
 Status race_report(const Race *r, const Grid *g, Diag *d) {
   Arena *a = arena_new();
   Status st = ST_OK;
   for (int i = 0; i < r->nfound; i++) {
-    tell(a, g, &r->found[i], d);
+    tell(a, r, g, &r->found[i], d);
     if (!is_warning(&r->found[i]))
       st = ST_FAILED;
   }

@@ -275,8 +275,13 @@ CuResult fake_cuLaunchKernelEx(const CuLaunchConfig *c, CuFunction f, void **par
   (void)f;
   memcpy(fake.grid, c->grid, sizeof c->grid);
   memcpy(fake.block, c->block, sizeof c->block);
-  if (c->nattrs == 1 && c->attrs->id == CU_ATTR_CLUSTER_DIMENSION)
-    memcpy(fake.cluster, &c->attrs->value.cluster, sizeof fake.cluster);
+  fake.serialize = 0;
+  for (unsigned i = 0; i < c->nattrs; i++) {
+    if (c->attrs[i].id == CU_ATTR_CLUSTER_DIMENSION)
+      memcpy(fake.cluster, &c->attrs[i].value.cluster, sizeof fake.cluster);
+    else if (c->attrs[i].id == CU_ATTR_PROGRAMMATIC_SERIALIZATION)
+      fake.serialize = c->attrs[i].value.serialize;
+  }
   fake.smem = c->smem_bytes;
   fake.stream = c->stream;
   note_args(params, extra);

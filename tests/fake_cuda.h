@@ -25,6 +25,7 @@ typedef struct FakeCuda {
   char entry[64];
   uint8_t args[256]; // of the last launch, one parameter behind the other
   unsigned grid[3], block[3], cluster[3], smem;
+  int serialize;
   int smem_allowed;
   CuStream stream; // of the last launch
   bool capturing, capture_broken;

@@ -35,12 +35,22 @@ static void launches_pass_each_parameter(void **state) {
   assert_int_equal(device_launch(dev, &l, d), ST_OK);
   assert_int_equal(f->cluster[0], 4);
   assert_int_equal(f->cluster[2], 1);
+  assert_int_equal(f->serialize, 0);
+  l.dependent = true; // with a cluster and without
+  assert_int_equal(device_launch(dev, &l, d), ST_OK);
+  assert_int_equal(f->cluster[0], 4);
+  assert_int_equal(f->serialize, 1);
+  memset(l.cluster, 0, sizeof l.cluster);
+  memset(f->cluster, 0, sizeof f->cluster);
+  assert_int_equal(device_launch(dev, &l, d), ST_OK);
+  assert_int_equal(f->cluster[0], 0);
+  assert_int_equal(f->serialize, 1);
   l.arg_bytes = 196;
   assert_int_equal(device_launch(dev, &l, d), ST_INPUT);
   assert_says(d, "launch: 196 bytes of arguments, k takes 200");
   l.grid[1] = 0; // nothing to do is no error
   assert_int_equal(device_launch(dev, &l, d), ST_OK);
-  assert_int_equal(f->launches, 2);
+  assert_int_equal(f->launches, 4);
   device_close(dev);
   assert_nothing_left(f);
   diag_free(d);
