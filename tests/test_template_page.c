@@ -45,7 +45,7 @@ static void run(Device *dev, const Variant *v, uint32_t grid, Diag *d) {
   memcpy(args + v->args[2].offset, &dx, 8);
   memcpy(args + v->args[3].offset, &dy, 8);
   const uint32_t *b = v->launch.block;
-  Launch l = {k, {grid, 1, 1}, {b[0], b[1], b[2]}, {1, 1, 1}, 0, args, v->arg_bytes};
+  Launch l = {k, {grid, 1, 1}, {b[0], b[1], b[2]}, {1, 1, 1}, 0, args, v->arg_bytes, false};
   st = device_launch(dev, &l, d);
   if (!st) st = device_sync(dev, d);
   if (!st) st = device_read(dev, y, dy, sizeof y, d);
