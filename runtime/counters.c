@@ -317,6 +317,38 @@ static void json_operations(const KernelCounts *k, Json *j) {
   json_close(j);
 }
 
+// Instructions that the machine has no single one for, or none as exact: ptxas makes arithmetic of them
+// that `operations` does not have (docs/counters.md).
+static const char *function_name(Arena *a, const PtxInst *in) {
+  static const char *const stems[] = {"div", "rcp", "sqrt", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh"};
+  const char *name = ptx_inst_form(in)->stem;
+  PtxType t = (PtxType)in->type[0];
+  bool is = false;
+  for (size_t i = 0; i < sizeof stems / sizeof *stems; i++) is |= !strcmp(name, stems[i]);
+  is &= t == PTX_T_F32 || t == PTX_T_F64 || t == PTX_T_F16 || t == PTX_T_F16X2 || t == PTX_T_BF16 ||
+        t == PTX_T_BF16X2;
+  for (int i = 0; is && i < in->nmods; i++)
+    name = arena_printf(a, "%s.%s", name, ptx_mod_text(in->mods[i]));
+  return is ? name : NULL;
+}
+
+static void json_functions(Arena *a, const KernelCounts *k, Json *j) {
+  const char **name = arena_array(a, const char *, k->n + 1);
+  uint64_t *threads = arena_array(a, uint64_t, k->n + 1);
+  int n = 0;
+  for (int i = 0; i < k->n; i++) {
+    const char *is = k->count[i].warps ? function_name(a, k->site[i].in) : NULL;
+    int at = 0;
+    while (is && at < n && strcmp(name[at], is)) at++;
+    if (!is) continue;
+    if (at == n) name[n++] = is;
+    threads[at] += k->count[i].threads;
+  }
+  json_object(j, "functions");
+  for (int i = 0; i < n; i++) json_uint(j, name[i], threads[i]);
+  json_close(j);
+}
+
 static void json_roof(const Counters *c, const Roof *roof, Json *j) {
   RoofPosition p = roof_position(c, roof);
   json_object(j, "roofline");
@@ -345,6 +377,7 @@ void counters_json(Arena *a, const KernelCounts *k, const Roof *roof, Json *j) {
     if (c->by_pipe[i]) json_uint(j, pipe_name[i], c->by_pipe[i]);
   json_close(j);
   json_operations(k, j);
+  json_functions(a, k, j);
   InstCount all = sum_of(k);
   json_object(j, "ways");
   json_spaces(j, &all);

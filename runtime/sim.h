@@ -198,6 +198,7 @@ struct Warp {
   WarpEvent event;
   int cur, ngroups;
   int turn, last;      // short turns taken, and by which group
+  int waited;          // turns that those ahead have waited
   int64_t turn_length;
   Group groups[32];
   int index;           // in the CTA

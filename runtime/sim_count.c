@@ -39,6 +39,10 @@ static void touch(const SimDevice *dev, uint64_t first, uint64_t last, CountWay 
     touch_range(b, first - base, last - base, true);
 }
 
+void sim_count_touch(const SimDevice *dev, uint64_t address, uint64_t bytes, CountWay way) {
+  touch(dev, address >> SECTOR_SHIFT, (address + bytes - 1) >> SECTOR_SHIFT, way);
+}
+
 // Where all lanes are a[0] + i * step.
 static bool is_run(const uint64_t a[32], uint64_t step) {
   uint64_t diff = 0;
@@ -63,6 +67,24 @@ static bool set_add(Set *s, uint64_t x) {
   return true;
 }
 
+// An atomic's lanes at one address are separate pieces of work for its sector.
+static uint32_t atomic_sectors(const uint64_t a[32], uint32_t lanes) {
+  uint32_t total = 0;
+  for (uint32_t left = lanes; left;) {
+    uint32_t same = 0, most = 0;
+    SIM_LANES(i, left)
+      same |= (uint32_t)(a[i] >> SECTOR_SHIFT == a[sim_first(left)] >> SECTOR_SHIFT) << i;
+    left &= ~same;
+    SIM_LANES(i, same) {
+      uint32_t n = 0;
+      SIM_LANES(k, same) n += a[k] == a[i];
+      most = n > most ? n : most;
+    }
+    total += most;
+  }
+  return total;
+}
+
 static void count_global(Warp *w, InstCount *n, const uint64_t a[32], uint32_t lanes, uint32_t size,
                          CountWay way) {
   const SimDevice *dev = w->cta->grid->dev;
@@ -81,7 +103,7 @@ static void count_global(Warp *w, InstCount *n, const uint64_t a[32], uint32_t l
         if (set_add(&sector, s))
           touch(dev, s, s, way);
     }
-    sectors = sector.n;
+    sectors = way == COUNT_ATOM || way == COUNT_RED ? atomic_sectors(a, lanes) : sector.n;
     ideal = ((uint64_t)address.n * size + 31) >> SECTOR_SHIFT;
   }
   g->requests++;
@@ -165,8 +187,9 @@ static void count_shared(InstCount *n, const Op *op, const uint64_t a[32], uint3
                          uint32_t size, AccessKind kind, CountWay way) {
   uint32_t ideal;
   SpaceCount *s = &n->shared[way];
-  s->units += sim_wavefronts(a, lanes, size, bank_rule(op, kind), &ideal);
-  s->ideal += ideal;
+  uint32_t twice = way == COUNT_ATOM && ptx_inst_has(op->in, "cas") ? 2 : 1; // reads, then writes
+  s->units += (uint64_t)twice * sim_wavefronts(a, lanes, size, bank_rule(op, kind), &ideal);
+  s->ideal += (uint64_t)twice * ideal;
   s->requests++;
   s->bytes += (uint64_t)size * (uint32_t)__builtin_popcount(lanes);
 }
@@ -192,6 +215,8 @@ static void count_space(Warp *w, const Op *op, uint8_t space, const uint64_t a[3
                         uint32_t size, AccessKind kind) {
   InstCount *n = &w->cta->counts[op->site];
   CountWay way = (CountWay)w->cta->grid->prog->sites[op->site].way[kind - 1];
+  if (way == COUNT_COPY) // sim_count_copy
+    return;
   switch (space) {
   case PTX_S_SHARED:
   case PTX_S_CLUSTER: count_shared(n, op, a, lanes, size, kind, way); break;

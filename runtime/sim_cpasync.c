@@ -216,10 +216,10 @@ static const Op *issue(Warp *w, const Op *op, Copies *p) {
   return NULL;
 }
 
-static void count_written(Warp *w, const Op *op) {
+static void count_copy(Warp *w, const Op *op, const uint64_t from[32], const uint8_t size[32]) {
   uint64_t to[32] = {0};
   SIM_LANES(i, w->active) to[i] = sim_lane_address(w, &op->more->async->to, i);
-  sim_count_access(w, op, PTX_S_SHARED, to, w->active, op->bytes, ACCESS_WRITE);
+  sim_count_copy(w, op, from, to, size);
 }
 
 static const Op *op_copy(Warp *w, const Op *op) {
@@ -244,7 +244,7 @@ static const Op *op_copy(Warp *w, const Op *op) {
   if (stop)
     return stop;
   if (sim_counts(w))
-    count_written(w, op);
+    count_copy(w, op, from, size);
   return op + 1;
 }
 

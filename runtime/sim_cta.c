@@ -102,7 +102,7 @@ static void start_warp(Warp *w) {
   const Program *p = w->cta->grid->prog;
   const Func *f = p->entry;
   w->gone = ~w->lanes;
-  w->turn = w->last = 0;
+  w->turn = w->last = w->waited = 0;
   w->at_cluster = w->owe_wait = 0;
   w->nframes = 1;
   w->frames[0] = (Frame){.func = f};

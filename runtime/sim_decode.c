@@ -313,6 +313,7 @@ static void begin_site(Decoder *x, const PtxInst *in) {
                    {COUNT_LOAD, COUNT_STORE, COUNT_ATOM}};
   const PtxForm *form = ptx_inst_form(in);
   if (!strcmp(form->stem, "red")) site.way[2] = COUNT_RED;
+  if (!strcmp(form->handler, "async_words")) site.way[1] = COUNT_ST_ASYNC;
   if (!strcmp(form->handler, "cpasync")) site.way[0] = site.way[1] = COUNT_COPY;
   *arena_push(p->arena, p->sites, p->nsites, p->sites_cap) = site;
 }

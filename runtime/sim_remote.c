@@ -6,8 +6,17 @@
 #include "sim_count.h"
 #include "sim_race.h"
 
+static void count_words(Warp *w, const Op *op) {
+  const AsyncArgs *g = op->more->async;
+  uint64_t to[32] = {0};
+  SIM_LANES(i, w->active) to[i] = sim_lane_address(w, &g->to, i);
+  sim_count_access(w, op, PTX_S_SHARED, to, w->active, (uint32_t)g->nvalues * g->width, ACCESS_WRITE);
+}
+
 static const Op *op_remote(Warp *w, const Op *op) {
   const AsyncArgs *g = op->more->async;
+  if (sim_counts(w))
+    count_words(w, op);
   SIM_LANES(i, w->active) {
     Bulk b = {.op = op, .thread = (uint32_t)w->index * 32 + i, .kind = BULK_WORDS, .atom = g->atom,
               .type = g->type, .event = sim_race_async_event(w, op, i)};
@@ -16,8 +25,6 @@ static const Op *op_remote(Warp *w, const Op *op) {
     for (uint32_t k = 0; k < g->nvalues; k++)
       memcpy(value + k * g->width, w->regs + g->value[k] + i * g->width, g->width);
     b.staged = value;
-    if (sim_counts(w))
-      sim_count_shared_span(w->cta, op, b.box.bytes, COUNT_ST_ASYNC);
     const Op *stop = sim_bulk_issue(w, &b, i);
     if (stop)
       return stop;

@@ -125,6 +125,20 @@ static void end_turn(Warp *w) {
   w->turn_length = w->left; // told
 }
 
+// Turns of the lowest group until those ahead of it have theirs.  The hardware holds those back where lanes
+// meet again, but they must not wait for ever here: one may hold a lock.  Counting waits longer, so that
+// lanes that ended a loop do not go on alone, which would be requests that the hardware has not.
+static int patience(const Warp *w) { return w->cta->counts ? 64 : 1; }
+
+// Everyone else once, then the lowest again.
+static void end_slice(Warp *w) {
+  w->last = w->cur;
+  if (w->ngroups > 1 && !w->turn && ++w->waited < patience(w))
+    return;
+  w->waited = 0;
+  w->turn = w->ngroups > 1 && w->turn + 1 < w->ngroups ? w->turn + 1 : 0;
+}
+
 // Runs until the turn is over or no group can go on.
 void sim_warp_run(Warp *w) {
   take_turn(w);
@@ -148,9 +162,7 @@ void sim_warp_run(Warp *w) {
     if (w->event == EV_TRAP)
       break;
     if (w->event == EV_SLICE) {
-      // Everyone else once, then the lowest again.
-      w->last = w->cur;
-      w->turn = w->ngroups > 1 && w->turn + 1 < w->ngroups ? w->turn + 1 : 0;
+      end_slice(w);
       break;
     }
   }

@@ -78,9 +78,10 @@ static void test_stores_and_atomics(void **state) {
   assert_int_equal(c.global_write_sectors, 4);
   assert_int_equal(c.distinct_write_bytes, 128);
   assert_int_equal(c.global_read_sectors, 0);
-  c = count_block(k, 32, "red.global.add.u32 [%rd0], %r0;"); // an atomic reads and writes
-  assert_int_equal(c.global_write_sectors, 1);
-  assert_int_equal(c.global_read_sectors, 1);
+  // An atomic reads and writes; lanes at one address are work of their own for its sector.
+  c = count_block(k, 32, "red.global.add.u32 [%rd0], %r0;");
+  assert_int_equal(c.global_write_sectors, 32);
+  assert_int_equal(c.global_read_sectors, 32);
   assert_int_equal(c.distinct_bytes, 32);
 }
 
@@ -141,7 +142,7 @@ static void test_shared(void **state) {
 }
 
 // Loads of more than 4 bytes whose lanes want the same in pairs take half the passes, stores do not.
-// docs/counters.md says what of this is measured.
+// Measured: docs/counters.md.
 #define LD2 "ld.shared.v2.u32 {%r4,%r5}, [%r2];"
 #define LD4 "ld.shared.v4.u32 {%r4,%r5,%r6,%r7}, [%r2];"
 // Lanes that differ in the bit at `n` only want the same; their addresses leave no gap.
@@ -221,6 +222,72 @@ static void test_measured(void **state) {
                (unsigned long long)c.shared_read_wavefronts,
                (unsigned long long)c.shared_write_wavefronts,
                (unsigned long long)c.shared_conflicts);
+  }
+}
+
+// The same of tests/ncu/paths.ptx, 2026-11-30: sectors of global memory and wavefronts of shared memory that
+// went this way.
+static const struct {
+  const char *entry;
+  CountWay way;
+  uint64_t sectors, wavefronts;
+  uint32_t threads; // 0: 32
+} measured_ways[] = {
+    {"a_4", COUNT_COPY, 4, 1, 0},              {"a_4_4way", COUNT_COPY, 4, 4, 0},
+    {"a_4_32way", COUNT_COPY, 4, 32, 0},       {"a_4_apart", COUNT_COPY, 32, 8, 0},
+    {"a_8", COUNT_COPY, 8, 2, 0},              {"a_8_2way", COUNT_COPY, 8, 4, 0},
+    {"a_16", COUNT_COPY, 16, 4, 0},            {"a_16_ca_8way", COUNT_COPY, 16, 32, 0},
+    {"a_16_ca_padded", COUNT_COPY, 16, 4, 0},  {"a_16_ca_apart", COUNT_COPY, 32, 32, 0},
+    {"a_16_ca_same", COUNT_COPY, 1, 32, 0},    {"a_16_cg", COUNT_COPY, 16, 4, 0},
+    {"a_16_cg_8way", COUNT_COPY, 32, 32, 0},   {"a_16_cg_padded", COUNT_COPY, 32, 32, 0},
+    {"a_16_cg_apart", COUNT_COPY, 32, 32, 0},  {"a_16_cg_xor1", COUNT_COPY, 16, 4, 0},
+    {"a_16_cg_xor2", COUNT_COPY, 16, 4, 0},    {"a_16_cg_xor3", COUNT_COPY, 16, 4, 0},
+    {"a_16_cg_xor8", COUNT_COPY, 16, 4, 0},    {"a_16_cg_by32", COUNT_COPY, 32, 32, 0},
+    {"a_16_cg_by64", COUNT_COPY, 32, 32, 0},   {"a_16_cg_rotated", COUNT_COPY, 20, 12, 0},
+    {"a_16_cg_swizzled", COUNT_COPY, 16, 4, 0}, {"a_16_cg_same", COUNT_COPY, 16, 32, 0},
+    {"t_red_global", COUNT_RED, 4, 0, 0},      {"t_red_global_apart", COUNT_RED, 32, 0, 0},
+    {"t_red_global_f32_same", COUNT_RED, 32, 0, 0}, {"t_red_global_f32_pairs", COUNT_RED, 4, 0, 0},
+    {"t_red_global_f32_quads", COUNT_RED, 4, 0, 0},
+    {"t_red_global_f32_pairs_apart", COUNT_RED, 32, 0, 0},
+    {"t_atom_global", COUNT_ATOM, 4, 0, 0},    {"t_atom_global_cas_pairs", COUNT_ATOM, 4, 0, 0},
+    {"t_atom_global_cas_same", COUNT_ATOM, 32, 0, 0}, {"t_red_shared_4way", COUNT_RED, 0, 4, 0},
+    {"t_atom_shared_exch", COUNT_ATOM, 0, 1, 0}, {"t_atom_shared_exch_4way", COUNT_ATOM, 0, 4, 0},
+    {"t_atom_shared_exch_pairs", COUNT_ATOM, 0, 2, 0},
+    {"t_atom_shared_exch_same", COUNT_ATOM, 0, 32, 0}, {"t_atom_shared_cas", COUNT_ATOM, 0, 2, 0},
+    {"t_atom_shared_cas_4way", COUNT_ATOM, 0, 8, 0}, {"t_atom_shared_cas_same", COUNT_ATOM, 0, 64, 0},
+    {"v_stm_x1", COUNT_STORE, 0, 1, 0},        {"v_stm_x4", COUNT_STORE, 0, 4, 0},
+    {"v_stm_x4_8way", COUNT_STORE, 0, 32, 0},  {"v_ldm_x1", COUNT_LOAD, 0, 1, 0},
+    {"v_ldm_x2", COUNT_LOAD, 0, 2, 0},         {"v_ldm_x4_one_row", COUNT_LOAD, 0, 4, 0},
+    {"u_bulk_load", COUNT_BULK_READ, 128, 0, 0}, {"u_bulk_store", COUNT_BULK_WRITE, 16, 0, 0},
+    {"u_bulk_red", COUNT_BULK_RED, 16, 0, 0},  {"u_st_async", COUNT_ST_ASYNC, 0, 1, 0},
+    {"w_ss_n8", COUNT_WGMMA, 0, 18, 128},      {"w_ss_n64", COUNT_WGMMA, 0, 32, 128},
+    {"w_rs_n64", COUNT_WGMMA, 0, 16, 128},     {"w_ss_n256", COUNT_WGMMA, 0, 80, 128},
+};
+
+// Totals of one way.
+static void sum_way(const KernelCounts *n, CountWay way, uint64_t *sectors, uint64_t *wavefronts) {
+  *sectors = *wavefronts = 0;
+  for (int i = 0; i < n->n; i++) {
+    *sectors += n->count[i].global[way].units;
+    *wavefronts += n->count[i].shared[way].units;
+  }
+}
+
+static void test_measured_ways(void **state) {
+  Kit *k = *state;
+  count_on(k);
+  DevPtr p[2] = {kit_fill(k, "x", 0, 16384), kit_fill(k, "y", 0, 256)};
+  for (size_t i = 0; i < sizeof measured_ways / sizeof *measured_ways; i++) {
+    Kernel *kernel = kit_load(k, "../ncu/paths.ptx", measured_ways[i].entry);
+    kit_run(k, kernel, 1, measured_ways[i].threads ? measured_ways[i].threads : 32, p, sizeof p);
+    KernelCounts n;
+    uint64_t sectors, wavefronts;
+    assert_true(kernel_counts(kernel, &n));
+    sum_way(&n, measured_ways[i].way, &sectors, &wavefronts);
+    if (sectors != measured_ways[i].sectors || wavefronts != measured_ways[i].wavefronts)
+      fail_msg("%s: %llu sectors, %llu wavefronts", measured_ways[i].entry, (unsigned long long)sectors,
+               (unsigned long long)wavefronts);
+    kernel_free(kernel);
   }
 }
 
@@ -352,11 +419,8 @@ static void test_ways(void **state) {
     kit_run(k, kernel, 1, 32, &p, 8);
     assert_true(kernel_counts(kernel, &n));
     for (int way = 0; way < COUNT_FORMS; way++) {
-      uint64_t sectors = 0, wavefronts = 0;
-      for (int s = 0; s < n.n; s++) {
-        sectors += n.count[s].global[way].units;
-        wavefronts += n.count[s].shared[way].units;
-      }
+      uint64_t sectors, wavefronts;
+      sum_way(&n, (CountWay)way, &sectors, &wavefronts);
       if (sectors != (way == (int)ways[i].way ? ways[i].sectors : 0) ||
           wavefronts != (way == (int)ways[i].way ? ways[i].wavefronts : 0))
         fail_msg("%s\n%s: %llu sectors, %llu wavefronts", ways[i].body, count_way[way].name,
@@ -454,7 +518,7 @@ int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, kit_setup, kit_teardown)
   const struct CMUnitTest tests[] = {
       T(test_global),     T(test_stores_and_atomics), T(test_distinct), T(test_shared),
-      T(test_pairs),      T(test_measured),           T(test_ldmatrix), T(test_local),
+      T(test_pairs),      T(test_measured),           T(test_measured_ways), T(test_ldmatrix), T(test_local),
       T(test_arithmetic), T(test_divergence),         T(test_lines),    T(test_off),
       T(test_ways),
       T(test_decode_reads_once),

@@ -2,7 +2,7 @@
 // profiler, on sim with its counters printed, a JSON object a launch.  Same parameters, same inputs.
 //
 // Lines of the list (words apart by spaces; # begins a comment):
-//   TEMPLATE name=value ... problem=VALUES [hook=FILE]
+//   TEMPLATE name=value ... problem=VALUES [hook=FILE] [grid=BLOCKS]
 //   FILE.ptx KERNEL BLOCK ARG ...     one block of BLOCK threads
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,6 @@
 #include "counters.h"
 #include "dense.h"
 #include "run_ptx.h"
-#include "timer.h"
 
 enum { MAX_WORDS = 32 };
 
@@ -36,10 +35,10 @@ static void reset(const Run *r) {
   device_counters(r->dev, &none, true);
 }
 
-static Status launch_operator(const Run *r, Operator *op) {
+static Status launch_operator(const Run *r, Operator *op, const PlanOpts *opts) {
   Dense buffers = {0};
   Status st = operator_load(op, r->dev, r->diag);
-  if (!st) st = operator_plan(op, r->dev, &(PlanOpts){.grid = 0}, r->diag);
+  if (!st) st = operator_plan(op, r->dev, opts, r->diag);
   if (!st) st = dense_bind(r->dev, op, 0, &buffers, r->diag);
   reset(r);
   if (!st) st = operator_launch(op, r->dev, r->diag);
@@ -58,16 +57,16 @@ static Status launch_template(const Run *r, char **word, int n) {
   for (int i = 1; i < n && !st; i++) {
     if (!strncmp(word[i], "problem=", 8)) values = word[i] + 8;
     else if (!strncmp(word[i], "hook=", 5)) opts.build.hook_path = word[i] + 5;
+    else if (!strncmp(word[i], "grid=", 5)) opts.grid = (uint32_t)atoi(word[i] + 5);
     else st = params_parse(r->arena, &params, word[i], r->diag);
   }
   Problem *p = arena_new_of(r->arena, Problem);
   *p = (Problem){.arena = r->arena, .name = ""};
   if (!st && values)
     st = problem_open_hooked(r->session, r->arena, values, opts.build.hook_path, &p, r->diag);
-  if (!st && !strncmp(word[0], "ceiling_", 8)) p = ceiling_problem(r->arena, p, r->dev);
   Operator *op = NULL;
   if (!st) st = operator_make(r->session, word[0], &params, p, &opts, &op, r->diag);
-  if (!st) st = launch_operator(r, op);
+  if (!st) st = launch_operator(r, op, &opts);
   operator_free(op);
   return st;
 }
