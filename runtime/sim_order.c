@@ -98,6 +98,7 @@ void race_cta_start(Cta *c) {
       clock_add(&rw->all.c[V_NOW], who_of(c->index, k), SIM_FULL, now);
     rw->split = 0;
     rw->epoch = now;
+    rw->seen = rw->proxied = (SeenEvents){{0}};
     race_refresh(rw);
   }
   for (int i = 0; i < SIM_BARRIERS; i++)

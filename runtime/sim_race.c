@@ -208,6 +208,22 @@ static bool is_known(const Touch *t, int32_t cell) {
   return cell <= t->base || (cell > t->start && cell <= t->floor);
 }
 
+static inline bool is_seen(const Touch *t, int32_t cell) {
+  uint32_t event = (uint32_t)cell >> RACE_LANE_BITS;
+  return t->rw->seen.event[event % RACE_SEEN] == event;
+}
+
+bool race_all_know(const Touch *t, const Event *e, uint32_t event) {
+  uint32_t *seen = &t->rw->seen.event[event % RACE_SEEN];
+  if (*seen == event)
+    return true;
+  bool async = (e->who & 63) == WHO_ASYNC;
+  if (!race_knows(t->rw, SIM_FULL, V_NOW, e->who, async ? e->number : SIM_FULL, event))
+    return false;
+  *seen = event;
+  return true;
+}
+
 // Stores of one instruction may meet when they bring the same value.
 static bool same_value(const Touch *t, uint32_t x, uint32_t y) {
   const Op *op = t->op;
@@ -294,6 +310,8 @@ static void judge(const Touch *t, int32_t prior, uint32_t lanes, uint64_t cell, 
   uint64_t me = who_of(t->w->cta->index, t->w->index);
   if (e->who == me && by == lanes && !(by & (by - 1)))
     return;
+  if (race_all_know(t, e, (uint32_t)prior >> RACE_LANE_BITS))
+    return;
   if ((e->who & 63) == WHO_ASYNC) {
     if (!(t->kind == ACCESS_ATOMIC && sim_async_reduces(e->op)) &&
         !race_knows(t->rw, lanes, V_NOW, e->who, e->number, (uint32_t)prior >> RACE_LANE_BITS))
@@ -321,15 +339,19 @@ static void judge(const Touch *t, int32_t prior, uint32_t lanes, uint64_t cell, 
 }
 
 // ---- cells of one access ------------------------------------------------------------------------
-static void look(const Touch *t, uint64_t cell, uint32_t lanes) {
+static inline bool is_settled(const Touch *t, int32_t cell) {
+  return is_known(t, cell) || is_seen(t, cell);
+}
+
+static inline void look(const Touch *t, uint64_t cell, uint32_t lanes) {
   const RaceCells *x = t->span.cells;
-  if (!is_known(t, x->write[cell]))
+  if (!is_settled(t, x->write[cell]))
     judge(t, x->write[cell], lanes, cell, true);
-  if (x->strong && !is_known(t, x->strong[cell]))
+  if (x->strong && !is_settled(t, x->strong[cell]))
     judge(t, x->strong[cell], lanes, cell, true);
   if (t->kind & ACCESS_WRITE)
     for (int k = 0; k < RACE_READERS; k++)
-      if (!is_known(t, x->read[k][cell]))
+      if (!is_settled(t, x->read[k][cell]))
         judge(t, x->read[k][cell], lanes, cell, false);
 }
 
@@ -414,8 +436,23 @@ static bool row_own(const Touch *t, const int32_t *cells, uint64_t n, int per) {
   return !any(bad);
 }
 
+// What is not known for sure is of few instructions, and all of it happened before.
+static bool row_before(const Touch *t, const int32_t *cells, uint64_t n) {
+  uint32_t last = 0;
+  for (uint64_t i = 0; i < n; i++) {
+    uint32_t event = (uint32_t)cells[i] >> RACE_LANE_BITS;
+    if (event == last || is_known(t, cells[i]))
+      continue;
+    const Event *e = race_event_of(t->race, cells[i]);
+    if (!e || !race_all_know(t, e, event))
+      return false;
+    last = event;
+  }
+  return true;
+}
+
 static bool row_odd(const Touch *t, const int32_t *cells, uint64_t n, int per) {
-  return row_unknown(t, cells, n) && !row_own(t, cells, n, per);
+  return row_unknown(t, cells, n) && !row_own(t, cells, n, per) && !row_before(t, cells, n);
 }
 
 static void row_look(const Touch *t, uint64_t first, uint64_t n, int per) {
@@ -451,13 +488,31 @@ static void row_note(const Touch *t, uint64_t first, uint64_t n, int per) {
 }
 
 // ---- the hook -----------------------------------------------------------------------------------
+// All in one memory: the same buffer, or the shared memory of one CTA.
+static bool one_memory(const uint64_t a[32], uint32_t lanes, bool shared) {
+  uint64_t first = a[sim_first(lanes)], other = 0;
+  SIM_LANES(i, lanes) other |= a[i] ^ first;
+  return !(other >> (shared ? SIM_RANK_SHIFT : SIM_ID_SHIFT));
+}
+
 static void lanes_apart(Touch *t, uint64_t size) {
-  SIM_LANES(i, t->w->active) {
-    if (!race_span(t->w->cta, t->op->space, t->a[i], &t->span) || !race_refine(t->span.cells, size))
-      continue;
+  uint32_t lanes = t->w->active, first = (uint32_t)sim_first(lanes);
+  bool there = race_span(t->w->cta, t->op->space, t->a[first], &t->span) &&
+               race_refine(t->span.cells, size);
+  bool same = there && one_memory(t->a, lanes, t->span.shared);
+  if (there)
     race_set_known(t);
-    race_touch(t, t->span.offset >> t->span.cells->shift,
-          (size + (UINT64_C(1) << t->span.cells->shift) - 1) >> t->span.cells->shift, 1u << i);
+  uint64_t offset = t->span.offset;
+  SIM_LANES(i, lanes) {
+    if (same)
+      t->span.offset = offset + t->a[i] - t->a[first];
+    else if (!race_span(t->w->cta, t->op->space, t->a[i], &t->span) ||
+             !race_refine(t->span.cells, size))
+      continue;
+    else
+      race_set_known(t);
+    int shift = t->span.cells->shift;
+    race_touch(t, t->span.offset >> shift, (size + (UINT64_C(1) << shift) - 1) >> shift, 1u << i);
   }
 }
 

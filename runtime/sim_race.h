@@ -49,7 +49,14 @@ typedef struct View {
   uint32_t self[V_CLOCKS]; // each lane's own events up to here belong to that clock too
 } View;
 
+// Events that were found to be known: what is known once stays so for the CTA.  By the event's low bits.
+enum { RACE_SEEN = 64 };
+typedef struct SeenEvents { uint32_t event[RACE_SEEN]; } SeenEvents;
+
 typedef struct RaceWarp {
+  SeenEvents seen;    // all their lanes, to all lanes of this warp
+  SeenEvents proxied; // ... and visible to the asynchronous operations of `proxied_lane`
+  uint32_t proxied_lane;
   View all;           // of the lanes that are not in `split`
   View *lane[32];
   uint32_t split;
@@ -173,6 +180,9 @@ typedef struct AsyncTouch {
 // done.  0 when the CTA is not sanitized.
 uint32_t sim_race_async_event(Warp *w, const Op *op, uint32_t lane);
 void sim_race_async_begin(Warp *w, const Op *op, uint32_t lane, uint32_t event, const AsyncTouch *a);
+// The same for n pieces of this CTA's shared memory that lane 0's operation reads, each of `bytes`.
+typedef struct AsyncRun { uint32_t at, bytes; } AsyncRun;
+void sim_race_async_reads(Warp *w, const Op *op, uint32_t event, const AsyncRun *runs, int n);
 // It will signal the mbarrier at `at` of `owner`, whose mbarrier.init must be fenced towards it.
 void sim_race_async_mbarrier(Warp *w, const Op *op, uint32_t lane, Cta *owner, uint64_t at);
 // It is done: those lanes of `c`, which waited for it, know; so will those that see the mbarrier's
@@ -215,6 +225,8 @@ typedef struct Touch {
   bool remote;                // AsyncTouch.remote
 } Touch;
 void race_set_known(Touch *t);
+// What all lanes of the event's warp, or the asynchronous operation, did is known to all lanes here.
+bool race_all_know(const Touch *t, const Event *e, uint32_t event);
 void race_touch(const Touch *t, uint64_t first, uint64_t n, uint32_t lanes);
 void race_judge_before(const Touch *t, const Event *e, uint32_t event, uint32_t lanes,
                        uint32_t other_lane, uint64_t cell, bool wrote);

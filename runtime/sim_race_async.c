@@ -51,10 +51,30 @@ static void judge_proxy(const Touch *t, const Event *e, uint32_t lane, uint32_t 
   race_tell(t, e, late ? FIND_LATE_PROXY_FENCE : FIND_NO_PROXY_FENCE, lane, other, cell, true);
 }
 
+// All that the event's warp did with this instruction happened before, behind a fence between the
+// proxies where one is due.
+static bool settled(const Touch *t, const Event *e, uint32_t lane, uint32_t event, bool wrote) {
+  if (!race_all_know(t, e, event))
+    return false;
+  if (!wrote || t->remote || (e->who & 63) == WHO_ASYNC)
+    return true;
+  RaceWarp *rw = t->rw;
+  if (rw->proxied_lane != lane)
+    rw->proxied = (SeenEvents){{0}};
+  rw->proxied_lane = lane;
+  uint32_t *seen = &rw->proxied.event[event % RACE_SEEN];
+  if (*seen == event)
+    return true;
+  if (!race_knows(rw, 1u << lane, V_PROXIED, e->who, SIM_FULL, event))
+    return false;
+  *seen = event;
+  return true;
+}
+
 static void judge(const Touch *t, int32_t prior, uint32_t lane, uint64_t cell, bool wrote) {
   const Event *e = race_event_of(t->race, prior);
   uint32_t event = (uint32_t)prior >> RACE_LANE_BITS, bit = 1u << lane;
-  if (!e || event == t->event)
+  if (!e || event == t->event || settled(t, e, lane, event, wrote))
     return;
   if (event <= t->race->base) {
     race_judge_before(t, e, event, bit, (uint32_t)prior & 31, cell, wrote);
@@ -86,6 +106,18 @@ static void look(const Touch *t, const int32_t *cells, uint64_t first, uint64_t 
   }
 }
 
+static void begin(const Touch *t, uint64_t first, uint64_t n, uint32_t lane) {
+  RaceCells *x = t->span.cells;
+  look(t, x->write, first, n, lane, true);
+  if (x->strong && t->kind != ACCESS_ATOMIC) // cp.reduce is a strong update
+    look(t, x->strong, first, n, lane, true);
+  for (int k = 0; k < RACE_READERS && t->kind != ACCESS_READ; k++)
+    look(t, x->read[k], first, n, lane, false);
+  int32_t *to = t->kind == ACCESS_READ ? x->read[t->event & 1] : x->write;
+  for (uint64_t i = first; i < first + n; i++)
+    to[i] = (int32_t)(t->event << RACE_LANE_BITS);
+}
+
 void sim_race_async_begin(Warp *w, const Op *op, uint32_t lane, uint32_t event,
                           const AsyncTouch *a) {
   if (!w->cta->race || !event)
@@ -94,17 +126,22 @@ void sim_race_async_begin(Warp *w, const Op *op, uint32_t lane, uint32_t event,
   Touch t = touch_of(w, op, lane, a->kind, addresses, a->at);
   t.event = event;
   t.remote = a->remote;
-  if (!find_cells(&t, a, &first, &n))
+  if (find_cells(&t, a, &first, &n))
+    begin(&t, first, n, lane);
+}
+
+void sim_race_async_reads(Warp *w, const Op *op, uint32_t event, const AsyncRun *runs, int n) {
+  if (!w->cta->race || !event || !n)
     return;
-  RaceCells *x = t.span.cells;
-  look(&t, x->write, first, n, lane, true);
-  if (x->strong && a->kind != ACCESS_ATOMIC) // cp.reduce is a strong update
-    look(&t, x->strong, first, n, lane, true);
-  for (int k = 0; k < RACE_READERS && a->kind != ACCESS_READ; k++)
-    look(&t, x->read[k], first, n, lane, false);
-  int32_t *to = a->kind == ACCESS_READ ? x->read[event & 1] : x->write;
-  for (uint64_t i = first; i < first + n; i++)
-    to[i] = (int32_t)(event << RACE_LANE_BITS);
+  uint64_t addresses[32] = {0}, first, cells;
+  Touch t = touch_of(w, op, 0, ACCESS_READ, addresses, 0);
+  t.event = event;
+  AsyncTouch all = {.owner = w->cta, .at = runs[0].at, .bytes = runs[0].bytes, .kind = ACCESS_READ};
+  if (!find_cells(&t, &all, &first, &cells))
+    return;
+  int shift = t.span.cells->shift;
+  for (int i = 0; i < n; i++)
+    begin(&t, runs[i].at >> shift, runs[i].bytes >> shift, 0);
 }
 
 // mbarrier.init is a write of the generic proxy too; fence.mbarrier_init is for it alone.

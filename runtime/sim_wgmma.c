@@ -290,24 +290,16 @@ static const Op *read_operands(Warp *w, const Op *op, WgmmaIssue *out) {
   return stop;
 }
 
-static void note_read(Warp *w, const Op *op, uint32_t event, uint64_t at, uint64_t bytes) {
-  AsyncTouch t = {.owner = w->cta, .at = at, .bytes = bytes, .kind = ACCESS_READ};
-  sim_race_async_begin(w, op, 0, event, &t);
-}
-
-// Sanitized runs: the operand, between those bounds, is read by the asynchronous proxy from now on.
-// Chunks come in any order: as bits they fall into runs.
-static void note_reads(Warp *w, const Op *op, uint32_t event, uint64_t bits, bool mn_major,
-                       int rows, uint32_t low, uint32_t high) {
+// Chunks that come in any order, as runs: as bits they fall into them.
+static int runs_of(const uint32_t *at, int n, uint32_t low, uint32_t nchunks, AsyncRun *runs) {
   enum { WORDS = (1 << 18) / WGMMA_CHUNK / 64 }; // what start addresses reach
-  uint32_t at[WGMMA_MAX_CHUNKS], nchunks = (high - low) / WGMMA_CHUNK, nwords = nchunks / 64 + 1;
+  uint32_t nwords = nchunks / 64 + 1;
   uint64_t set[WORDS + 1];
-  MatrixDesc d = sim_desc(bits);
-  int n = sim_desc_chunks(&d, mn_major, rows, at);
+  int nruns = 0;
   if (nwords > WORDS) { // strides may be larger than any shared memory
     for (int i = 0; i < n; i++)
-      note_read(w, op, event, at[i], WGMMA_CHUNK);
-    return;
+      runs[i] = (AsyncRun){at[i], WGMMA_CHUNK};
+    return n;
   }
   memset(set, 0, nwords * sizeof *set);
   for (int i = 0; i < n; i++) {
@@ -323,8 +315,19 @@ static void note_reads(Warp *w, const Op *op, uint32_t event, uint64_t bits, boo
     k += (uint32_t)__builtin_ctzll(rest);
     for (end = k + 1; end < nchunks && (set[end / 64] >> end % 64 & 1); end++)
       continue;
-    note_read(w, op, event, low + WGMMA_CHUNK * (uint64_t)k, WGMMA_CHUNK * (uint64_t)(end - k));
+    runs[nruns++] = (AsyncRun){low + WGMMA_CHUNK * k, WGMMA_CHUNK * (end - k)};
   }
+  return nruns;
+}
+
+// Sanitized runs: the operand, between those bounds, is read by the asynchronous proxy from now on.
+static void note_reads(Warp *w, const Op *op, uint32_t event, uint64_t bits, bool mn_major,
+                       int rows, uint32_t low, uint32_t high) {
+  uint32_t at[WGMMA_MAX_CHUNKS];
+  AsyncRun runs[WGMMA_MAX_CHUNKS];
+  MatrixDesc d = sim_desc(bits);
+  int n = sim_desc_chunks(&d, mn_major, rows, at);
+  sim_race_async_reads(w, op, event, runs, runs_of(at, n, low, (high - low) / WGMMA_CHUNK, runs));
 }
 
 static const Op *new_issue(Warp *w, const Op *op, WgmmaIssue *issue) {

@@ -33,13 +33,20 @@ static inline void bench_check(Status st, Diag *d) {
 #define BENCH_NATIVE __attribute__((noinline))
 #endif
 
-// The shortest of several runs, in seconds: others may be using the machine.
+// Of this thread alone: what others use of the machine does not count.
+static inline double bench_cpu(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// The shortest of several runs on this thread, in seconds.
 static inline double bench_best(int times, void (*run)(void *), void *ctx) {
   double best = INFINITY;
   for (int i = 0; i < times; i++) {
-    double t = bench_now();
+    double t = bench_cpu();
     run(ctx);
-    t = bench_now() - t;
+    t = bench_cpu() - t;
     best = t < best ? t : best;
   }
   return best;
@@ -75,26 +82,52 @@ typedef struct BenchRow {
 } BenchRow;
 
 static inline void bench_head(const char *unit) {
-  printf("%-22s %10s %9s %9s %9s %9s %11s\n", unit, "1 thread", "target", "native", "of native",
-         "threads", "sanitized");
+  double load[3] = {0};
+  if (getloadavg(load, 3) < 0) load[0] = NAN;
+  printf("load average %.1f on %ld cores; rates: thread time, shortest run; threads: wall time\n",
+         load[0], sysconf(_SC_NPROCESSORS_ONLN));
+  printf("%-22s %9s %7s %9s %9s %10s   %s\n", unit, "1 thread", "target", "native", "of native",
+         "threads", "sanitized costs (at most 4)");
 }
 
-// One line: one host thread, all of them, and sanitized (always one thread).
+static inline int bench_order(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
+// One run with these options; seconds of this thread, and of the wall.
+static inline double bench_once(BenchRun *r, SimOpts opts, double *wall) {
+  device_sim_opts(r->dev, &opts);
+  double t = bench_cpu(), w = bench_now();
+  bench_go(r);
+  *wall = bench_now() - w;
+  return bench_cpu() - t;
+}
+
+// One line: one host thread, all of them, and sanitized (always one thread), one after the other in
+// every round, so that a round's ratios are of the same moment; the median of the rounds is shown.
 static inline void bench_row(BenchRun *r, const BenchRow *row) {
-  long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  enum { TIMES = 5 };
-  device_sim_opts(r->dev, &(SimOpts){.threads = 1});
-  double one = bench_best(TIMES, bench_go, r);
-  device_sim_opts(r->dev, &(SimOpts){.threads = (int)cores});
-  double all = bench_best(TIMES, bench_go, r);
-  device_sim_opts(r->dev, &(SimOpts){.threads = 1, .sanitize = true});
-  double strict = bench_best(TIMES, bench_go, r);
-  double rate = row->work / one / row->scale;
+  enum { ROUNDS = 7 };
+  int cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
+  double best = INFINITY, spread[ROUNDS], cost[ROUNDS];
+  for (int i = 0; i < ROUNDS; i++) {
+    double wall, wall_all, wall_strict;
+    double one = bench_once(r, (SimOpts){.threads = 1}, &wall);
+    double strict = bench_once(r, (SimOpts){.threads = 1, .sanitize = true}, &wall_strict);
+    bench_once(r, (SimOpts){.threads = cores}, &wall_all);
+    best = one < best ? one : best;
+    spread[i] = wall / wall_all;
+    cost[i] = strict / one;
+  }
+  qsort(spread, ROUNDS, sizeof *spread, bench_order);
+  qsort(cost, ROUNDS, sizeof *cost, bench_order);
+  double rate = row->work / best / row->scale;
   char target[32] = "-";
   if (row->target > 0)
     snprintf(target, sizeof target, "%.0f", row->target);
-  printf("%-22s %10.4g %9s %9.4g %9.2f  x%.2f of %-2ld x%.2f cost\n", row->name, rate, target,
-         row->native, rate / row->native, one / all, cores, strict / one);
+  printf("%-22s %9.4g %7s %9.4g %9.2f  x%.2f of %-2d  x%.2f (%.2f to %.2f)\n", row->name, rate,
+         target, row->native, rate / row->native, spread[ROUNDS / 2], cores, cost[ROUNDS / 2], cost[0],
+         cost[ROUNDS - 1]);
 }
 
 // A kernel on the arguments it takes.

@@ -63,6 +63,35 @@ static void native_copy(void *ctx) {
   }
 }
 
+// Fourteen instructions, eight loads and stores of them.
+static void native_shared(void *ctx) {
+  static float words[4][32] __attribute__((aligned(64)));
+  (void)ctx;
+  for (int i = 0; i < TURNS; i++)
+    for (int k = 0; k < 4; k++) {
+      move32(words[k], regs[(i + k) & 3]);
+      move32(regs[4 + k], words[k ^ 1]);
+    }
+}
+
+BENCH_NATIVE static void spread32(float *to, const float *from) {
+  for (int i = 0; i < 32; i++)
+    to[33 * i] = from[i];
+}
+BENCH_NATIVE static void gather32(float *to, const float *from) {
+  for (int i = 0; i < 32; i++)
+    to[i] = from[33 * i];
+}
+
+static void native_columns(void *ctx) {
+  (void)ctx;
+  for (int i = 0; i < TURNS; i++)
+    for (int k = 0; k < 4; k++) {
+      spread32(global + k, regs[(i + k) & 3]);
+      gather32(regs[4 + k], global + (k ^ 1));
+    }
+}
+
 static double native_rate(void (*loop)(void *), int instructions) {
   return 32.0 * TURNS * instructions / bench_best(5, loop, NULL) / 1e6;
 }
@@ -124,20 +153,21 @@ static Status launch_operator(void *ctx, Device *dev, Diag *d) {
 }
 
 // Seconds of a whole verification, all gates, on all threads; sanitized on one.
-static double verify_seconds(Session *s, Device *dev, const Params *params, const Problem *p,
-                             bool sanitize, Diag *d) {
+static double verify_seconds(Session *s, Device *dev, const char *name, const Params *params,
+                             const Problem *p, bool sanitize, Diag *d) {
   Arena *a = arena_new();
   Verdict v;
   double t = bench_now();
   device_sim_opts(dev, &(SimOpts){.sanitize = sanitize});
   VerifyOpts opts = {.seed = 1, .sanitize = sanitize};
-  bench_check(verify(s, dev, "prefill_wgmma", params, p, &opts, &v, a, d), d);
+  bench_check(verify(s, dev, name, params, p, &opts, &v, a, d), d);
   t = bench_now() - t;
   arena_free(a);
   return t;
 }
 
-static void attention(Session *s, Device *dev, Arena *a, int heads, double native, Diag *d) {
+static void attention(Session *s, Device *dev, Arena *a, const char *name, int heads, double native,
+                      Diag *d) {
   Problem *p;
   Params params = {0};
   Operator *op;
@@ -145,20 +175,21 @@ static void attention(Session *s, Device *dev, Arena *a, int heads, double nativ
   char *text = arena_printf(a, "b=1,hq=%d,sq=%d,sk=%d,d=%d,causal=1", heads, LENGTH, LENGTH, DIM);
   bench_check(problem_parse(a, text, &p, d), d);
   bench_check(params_parse(a, &params, "causal=true", d), d);
-  bench_check(operator_make(s, "prefill_wgmma", &params, p, &(PlanOpts){0}, &op, d), d);
+  bench_check(operator_make(s, name, &params, p, &(PlanOpts){0}, &op, d), d);
   bench_check(operator_load(op, dev, d), d);
   bench_check(operator_plan(op, dev, &(PlanOpts){0}, d), d);
   bench_check(dense_bind(dev, op, 1, &buffers, d), d);
   BenchRun run = {dev, d, launch_operator, op};
-  const char *name = arena_printf(a, "prefill_wgmma, %d head%s", heads, heads > 1 ? "s" : "");
+  const char *title = arena_printf(a, "%s, %d head%s", name, heads, heads > 1 ? "s" : "");
   double flops = bench_count(&run, true);
-  bench_row(&run, &(BenchRow){.name = name, .work = flops, .scale = 1e9,
+  bench_row(&run, &(BenchRow){.name = title, .work = flops, .scale = 1e9,
                               .native = flops / (native * heads) / 1e9});
   device_sim_opts(dev, &(SimOpts){.threads = 1, .sanitize = true});
   printf("  one launch sanitized %.2f s (target: below 2 for one head); native %.2f s\n",
          bench_best(3, bench_go, &run), native * heads);
   printf("  verify, all gates %.2f s, sanitized %.2f s\n",
-         verify_seconds(s, dev, &params, p, false, d), verify_seconds(s, dev, &params, p, true, d));
+         verify_seconds(s, dev, name, &params, p, false, d),
+         verify_seconds(s, dev, name, &params, p, true, d));
   dense_free(dev, &buffers);
   operator_free(op);
 }
@@ -193,11 +224,17 @@ int main(void) {
              native_rate(native_load, 9), d);
   kernel_row(dev, bench_load(dev, a, "copy.ptx", NULL, d), "loads, stores, checked", 512, &copy, 20,
              300, native_rate(native_copy, 12), d);
+  struct { DevPtr out; uint32_t n; } shared = {out, 2000};
+  kernel_row(dev, bench_load(dev, a, "shared.ptx", "rows", d), "shared memory, rows", 32, &shared, 12,
+             300, native_rate(native_shared, 14), d);
+  kernel_row(dev, bench_load(dev, a, "shared.ptx", "columns", d), "shared memory, columns", 32,
+             &shared, 12, 0, native_rate(native_columns, 14), d);
   printf("\n");
   bench_head("GFLOP/s");
   double native = native_attention_seconds();
-  attention(s, dev, a, 1, native, d);
-  attention(s, dev, a, 8, native, d);
+  attention(s, dev, a, "prefill_wgmma", 1, native, d);
+  attention(s, dev, a, "prefill_wgmma", 8, native, d);
+  attention(s, dev, a, "prefill_mma", 1, native, d);
   device_close(dev);
   session_close(s);
   arena_free(a);

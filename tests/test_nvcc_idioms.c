@@ -399,11 +399,12 @@ static void test_eighths(void **state) {
 
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, kit_setup_anywhere, kit_teardown)
+#define T_SIM(f) cmocka_unit_test_setup_teardown(f, kit_setup, kit_teardown)
   const struct CMUnitTest tests[] = {
       T(test_block_sum), T(test_scan),      T(test_histogram),    T(test_transpose),
       T(test_product),   T(test_softmax),   T(test_layer_norm),   T(test_functions),
       T(test_sort_local), T(test_switches), T(test_wide),         T(test_doubles),
-      T(test_bits),      T(test_indirect),  T(test_small_floats), T(test_tiles),
+      T(test_bits),      T_SIM(test_indirect),  T(test_small_floats), T(test_tiles),
       T(test_pipeline),  T(test_groups),   T(test_tiled),        T(test_eighths),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
