@@ -113,10 +113,13 @@ static Status make(Session *s, Device *dev, const char *name, const Params *para
   return st;
 }
 
+// The interpreter has no SMs that must be kept busy.
+static int sms_to_fill(const DeviceInfo *info) { return info->is_sim ? 1 : info->sm_count; }
+
 static uint32_t grid_of(const Operator *op, Device *dev, GridRule rule, int64_t tiles,
                         uint32_t most) {
   int fit = kernel_info(op->step[0].kernel)->blocks_per_sm;
-  int64_t grid = (int64_t)rule * device_info(dev)->sm_count * (fit > 0 ? fit : 1);
+  int64_t grid = (int64_t)rule * sms_to_fill(device_info(dev)) * (fit > 0 ? fit : 1);
   if (rule == GRID_TILES || grid > tiles) grid = tiles;
   if (grid > most) grid = most;
   return grid > 0 ? (uint32_t)grid : 1;
@@ -357,7 +360,7 @@ static Status try_fma(Measure *m, const Candidate *c, double *gflops) {
   Params params = {0};
   const DeviceInfo *info = device_info(m->dev);
   int rounds = info->is_sim ? SIM_FMA_ROUNDS : FMA_ROUNDS;
-  int64_t threads = (int64_t)info->sm_count * info->threads_per_sm;
+  int64_t threads = (int64_t)sms_to_fill(info) * info->threads_per_sm;
   Problem problem = {.arena = m->arena, .name = ""};
   problem_set_int(&problem, "threads", threads);
   problem_set_int(&problem, "rounds", rounds);
@@ -383,7 +386,7 @@ static Status try_fma(Measure *m, const Candidate *c, double *gflops) {
 static Status allocate(Measure *m) {
   const DeviceInfo *info = device_info(m->dev);
   uint64_t bytes = 4 * (uint64_t)m->words;
-  int64_t tiles = m->words / (128 * 4) + 1, threads = (int64_t)info->sm_count * info->threads_per_sm;
+  int64_t tiles = m->words / (128 * 4) + 1, threads = (int64_t)sms_to_fill(info) * info->threads_per_sm;
   m->max_blocks = (uint32_t)(tiles < (1 << 22) ? tiles : 1 << 22);
   uint64_t sums = (uint64_t)(threads > m->max_blocks ? threads : m->max_blocks);
   Status st = device_alloc(m->dev, bytes, "the ceilings' source", &m->src, m->d);

@@ -114,7 +114,6 @@ static Status measure_ceilings(Campaign *k, const Run *r, Ceiling *out) {
   Status st = cmd_device(k->c, &dev);
   if (st) return st;
   k->device = *device_info(dev);
-  if (k->device.is_sim) k->device.sm_count = 132; // the modelled device's (time_model.c)
   st = ceiling_measure(k->session, dev, (uint64_t)problem_kv_bytes(r->problem), out, k->c->diag);
   device_close(dev);
   k->c->device = NULL;

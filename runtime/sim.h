@@ -126,6 +126,7 @@ typedef struct Program {
   uint32_t dynamic_at;     // where `.extern .shared` begins, ahead of alignment
   bool has_dynamic;
   bool uses_async;         // some instruction completes later
+  bool asks_others;        // may learn from global memory what other CTAs do meanwhile
   bool uses_wgmma; int wgmma_suspects; // registers written without a fence, perhaps
 } Program;
 

@@ -200,6 +200,7 @@ bool sim_atom(Decoder *x, const PtxInst *in) {
   uint32_t b = sim_source(x, &in->opnds[first + 1], t, width);
   uint32_t c = kind == ATOM_CAS ? sim_source(x, &in->opnds[first + 2], t, width) : b;
   bool wanted = !red && in->opnds[0].kind == PTX_O_REG;
+  x->prog->asks_others |= wanted && in->space != PTX_S_SHARED && in->space != PTX_S_CLUSTER;
   OpMore *more = arena_new_of(x->prog->arena, OpMore);
   more->v[0] = (uint32_t)kind;
   more->skip[0] = t == PTX_T_F32 && in->space != PTX_S_SHARED && in->space != PTX_S_CLUSTER;
@@ -246,6 +247,7 @@ bool sim_atom_vec(Decoder *x, const PtxInst *in) {
   Address a = sim_address(x, in, &in->opnds[red ? 0 : 1]);
   OpMore *more = arena_new_of(x->prog->arena, OpMore);
   more->skip[0] = (uint8_t)sim_atom_kind(in);
+  x->prog->asks_others |= !red;
   for (int k = 0; k < b->n; k++) {
     more->v[k] = sim_source(x, &b->v[k], t, 4);
     if (!red && d->kind == PTX_O_VEC)

@@ -105,9 +105,11 @@ static void work(void *arg, int worker) {
   sim_cluster_free(k);
 }
 
-static int thread_count(const SimDevice *dev, uint64_t nclusters) {
+// Counts must not depend on which of two threads came first: CTAs that deal out their work among each
+// other are counted one after the other.
+static int thread_count(const SimDevice *dev, const Program *p, uint64_t nclusters) {
   const SimOpts *o = &dev->opts;
-  bool one = o->seed || o->sanitize || o->completion == SIM_RANDOM;
+  bool one = o->seed || o->sanitize || o->completion == SIM_RANDOM || (o->counters && p->asks_others);
   long n = one ? 1 : o->threads ? o->threads : sysconf(_SC_NPROCESSORS_ONLN);
   return n < 1 ? 1 : (uint64_t)n > nclusters ? (int)nclusters : (int)n;
 }
@@ -145,7 +147,7 @@ Status sim_launch(SimDevice *dev, const Launch *l, Diag *d) {
     race_settle(dev->race);
   }
   pthread_mutex_init(&g.lock, NULL);
-  sim_pool_run(dev->pool, thread_count(dev, g.nclusters), work, &g);
+  sim_pool_run(dev->pool, thread_count(dev, p, g.nclusters), work, &g);
   pthread_mutex_destroy(&g.lock);
   if (g.counts)
     sim_count_end(dev, k, g.counts, g.barriers);

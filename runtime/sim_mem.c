@@ -212,6 +212,7 @@ bool sim_ld(Decoder *x, const PtxInst *in) {
   op->d = to;
   op->width = (uint8_t)width;
   op->type = flags(in, bits);
+  x->prog->asks_others |= (op->type & TYPE_STRONG) && in->space != PTX_S_SHARED;
   op->more = more;
   return true;
 }

@@ -514,13 +514,37 @@ static void test_decode_reads_once(void **state) {
   session_close(s);
 }
 
+// Blocks that ask for work: what they count must not depend on which of the host's threads was first.
+// A block's first item takes it through two more instructions.
+static void test_threads(void **state) {
+  Kit *k = *state;
+  Kernel *kernel = kit_body(k, 1,
+                            "mov.u32 %r4, 0;\nL: atom.global.add.u32 %r2, [%rd0], 1;\n"
+                            "setp.ge.u32 %p0, %r2, 400; @%p0 bra DONE;\n"
+                            "setp.ne.u32 %p1, %r4, 0; @%p1 bra L; add.u32 %r4, %r4, 1; bra L;\nDONE:\n"
+                            "ret;");
+  uint64_t first = 0;
+  for (int threads = 1; threads <= 4; threads++) {
+    device_sim_opts(k->dev, &(SimOpts){.threads = threads, .counters = true});
+    DevPtr p = kit_fill(k, "next", 0, 1);
+    Counters c;
+    device_counters(k->dev, &c, true);
+    kit_run(k, kernel, 64, 1, &p, 8);
+    device_counters(k->dev, &c, true);
+    device_free(k->dev, p);
+    if (threads == 1) first = c.warp_insts;
+    assert_int_equal(c.warp_insts, first);
+  }
+  assert_true(first > 400 * 5 + 64 * 4);
+}
+
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, kit_setup, kit_teardown)
   const struct CMUnitTest tests[] = {
       T(test_global),     T(test_stores_and_atomics), T(test_distinct), T(test_shared),
       T(test_pairs),      T(test_measured),           T(test_measured_ways), T(test_ldmatrix), T(test_local),
       T(test_arithmetic), T(test_divergence),         T(test_lines),    T(test_off),
-      T(test_ways),
+      T(test_ways),       T(test_threads),
       T(test_decode_reads_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -483,12 +483,36 @@ static void hook_alone(void **state) {
   arena_free(a);
 }
 
+// A persistent kernel is as many blocks as there is work, or as the modelled device holds at once; on
+// every host the same.
+static void persistent_grids(void **state) {
+  Context *c = *state;
+  static const struct { const char *problem; uint32_t grid; } cases[] = {
+      {"b=1,hq=2,sq=300,sk=300,d=128", 6}, // 2 heads x 3 tiles of 128 queries
+      {"b=2,hq=16,sq=1024,sk=64,d=128", 132},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    Arena *a = arena_new();
+    Problem *p;
+    Operator *op = NULL;
+    Params given = {0};
+    assert_ok(c, problem_parse(a, cases[i].problem, &p, c->d));
+    assert_ok(c, operator_make(c->session, "prefill_wgmma", &given, p, NULL, &op, c->d));
+    assert_ok(c, operator_load(op, c->dev, c->d));
+    assert_ok(c, operator_plan(op, c->dev, NULL, c->d));
+    assert_int_equal(op->step[0].grid[0], cases[i].grid);
+    operator_free(op);
+    arena_free(a);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(prefill_shapes), cmocka_unit_test(decode_shapes),
       cmocka_unit_test(parameters),     cmocka_unit_test(exact_for_every_chunk_count),
       cmocka_unit_test(steep_scores),   cmocka_unit_test(oracle),
       cmocka_unit_test(hooks),          cmocka_unit_test(hook_alone),
+      cmocka_unit_test(persistent_grids),
   };
   return cmocka_run_group_tests(tests, open_context, close_context);
 }

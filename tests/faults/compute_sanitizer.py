@@ -1,6 +1,6 @@
 """The planted faults under NVIDIA's compute-sanitizer and under ours: the table of docs/sanitizer.md.
 
-    tests/faults/compute_sanitizer.py [PROGRAM] [--ours-only] [--jobs N] [--seconds S] [--log DIR]
+    tests/faults/compute_sanitizer.py [PROGRAM] [--ours-only] [--jobs N] [--seconds S] [--log DIR] [--only KERNEL]
 
 PROGRAM is build/ptxsmith by default.  Each kernel of tests/test_faults.c's table is launched by `run`, with the
 fault and without it: on sim with --sanitize under six schedules, and on cuda:0 under memcheck, racecheck,
@@ -132,13 +132,14 @@ def main():
     parser.add_argument("--jobs", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=15)
     parser.add_argument("--log", type=pathlib.Path)
+    parser.add_argument("--only", action="append", help="a kernel's name; may be given again")
     o = parser.parse_args()
     if not o.ours_only and (not shutil.which("compute-sanitizer") or
                             run([o.program, "info", "--device", "cuda:0"], 30)[0] != 0):
         print("compute_sanitizer.py: needs compute-sanitizer and a GPU", file=sys.stderr)
         return 3
     tools = ("ours",) if o.ours_only else ("ours", *TOOLS)
-    rows, done = table(), {}
+    rows, done = [row for row in table() if not o.only or row[1] in o.only], {}
     with tempfile.TemporaryDirectory() as work, concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
         paths = write_kernels(pathlib.Path(work), rows)
         for row in rows:
