@@ -23,7 +23,9 @@ typedef struct Shape {
   double scale, softcap;
 } Shape;
 
-enum { TASK_ROWS = 16 }; // queries of one task; its heads are all that share a key head
+// Queries of one task; its heads are all that share a key head.  Where rows are sampled a task has as
+// many, from that many times the queries: a row's own work is little beside reading the keys.
+enum { TASK_ROWS = 16 };
 
 typedef struct Job {
   Shape n;
@@ -33,6 +35,7 @@ typedef struct Job {
   Reference *out;
   const ReferenceMath *math;
   int64_t tasks, blocks; // tasks = batch x heads_kv x blocks of queries
+  int64_t span;          // queries of a block
   atomic_llong next;
   atomic_int status;
 } Job;
@@ -254,8 +257,10 @@ static void store_row(Worker *w, int64_t b, const Row *row, const double *o, con
 static int choose_rows(const Job *job, int64_t b, int64_t hkv, int64_t q0, Row *rows) {
   const Shape *n = &job->n;
   int count = 0;
+  int64_t end = problem_len_q(job->problem, b);
+  if (end > q0 + job->span) end = q0 + job->span;
   for (int64_t g = 0; g < n->group; g++)
-    for (int64_t i = q0; i < q0 + TASK_ROWS && i < problem_len_q(job->problem, b); i++) {
+    for (int64_t i = q0; i < end; i++) {
       int64_t head = hkv * n->group + g;
       int64_t number = (b * n->heads_q + head) * n->seqlen_q + i;
       if (job->opts->every > 1 && number % job->opts->every) continue;
@@ -270,9 +275,9 @@ static Status run_task(Worker *w, int64_t task) {
   const Shape *n = &w->job->n;
   int64_t block = task % w->job->blocks, bh = task / w->job->blocks;
   int64_t hkv = bh % n->heads_kv, b = bh / n->heads_kv;
-  Row *rows = malloc(sizeof *rows * (size_t)(TASK_ROWS * n->group));
+  Row *rows = malloc(sizeof *rows * (size_t)((TASK_ROWS + 1) * n->group));
   if (!rows) return diag_fail(w->diag, ST_INPUT, "reference: out of host memory");
-  int nrows = choose_rows(w->job, b, hkv, block * TASK_ROWS, rows);
+  int nrows = choose_rows(w->job, b, hkv, block * w->job->span, rows);
   int64_t ld = (n->seqlen_k + REF_KEYS - 1) / REF_KEYS * REF_KEYS;
   memset(w->o, 0, sizeof *w->o * (size_t)(nrows * n->padded));
   memset(w->o32, 0, sizeof *w->o32 * (size_t)(nrows * n->padded));
@@ -294,7 +299,7 @@ static Status run_task(Worker *w, int64_t task) {
 // ---- threads and memory ------------------------------------------------------------------------
 static bool worker_alloc(Worker *w) {
   const Shape *n = &w->job->n;
-  size_t rows = (size_t)(TASK_ROWS * n->group), pad = (size_t)n->padded + 1;
+  size_t rows = (size_t)((TASK_ROWS + 1) * n->group), pad = (size_t)n->padded + 1;
   size_t keys = (size_t)((n->seqlen_k + REF_KEYS - 1) / REF_KEYS * REF_KEYS) + 1;
   w->kt = calloc(pad * REF_KEYS, sizeof *w->kt), w->kt32 = calloc(pad * REF_KEYS, sizeof *w->kt32);
   w->v = calloc(pad, sizeof *w->v), w->v32 = calloc(pad, sizeof *w->v32);
@@ -377,7 +382,8 @@ Status reference_rows(const Problem *p, const AttnInputs *in, const ReferenceOpt
     return diag_fail(d, ST_INPUT, "reference: not enough host memory for %lld rows",
                      (long long)rows);
   }
-  job.blocks = (n->seqlen_q + TASK_ROWS - 1) / TASK_ROWS;
+  job.span = TASK_ROWS * (opts->every > 1 ? opts->every : 1);
+  job.blocks = (n->seqlen_q + job.span - 1) / job.span;
   job.tasks = n->batch * n->heads_kv * job.blocks;
   Status st = run_job(&job, reference_threads(opts->threads), d);
   if (st != ST_OK) reference_free(out);

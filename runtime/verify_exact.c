@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "parallel.h"
 #include "verify_gates.h"
 
 enum { FORM_CLOSED, FORM_INTEGER, FORM_CONSTANT, FORM_CANCEL, FORM_ONE_HOT, FORMS };
@@ -41,27 +42,57 @@ static double equal_value(void *ctx, int64_t b, int64_t j, int64_t h, int64_t e)
 
 // Means over the visible keys, from running sums.  V is exact in fp64 and so are all sums but those
 // of the closed form, whose error (n 2^-53) is nothing beside the bound.
-static void expected_means(const Problem *p, const AttnInputs *in, Reference *ref) {
-  const HostTensor *factor = &in->descale[2];
-  int64_t batch = problem_int(p, "batch", 1), hq = problem_int(p, "heads_q", 1);
-  int64_t hkv = problem_int(p, "heads_kv", hq), sq = problem_int(p, "seqlen_q", 1);
-  int64_t dim = problem_head_dim_v(p);
-  for (int64_t bk = 0; bk < batch * hkv; bk++)
-    for (int64_t e = 0; e < dim; e++) {
-      int64_t b = bk / hkv, k = bk % hkv, j = 0, first = 0;
-      double sum = 0, of_v = 1;
-      if (factor->host) of_v = ((const float *)factor->host)[b * factor->t.stride[0] + k];
-      for (int64_t i = 0; i < problem_len_q(p, b); i++) {
-        KeyRange keys = visible_range(p, b, i);
-        int64_t n = keys.to - keys.from;
-        for (; j < keys.to; j++) sum += host_get(&in->v, b, j, k, e);
-        for (; first < keys.from; first++) sum -= host_get(&in->v, b, first, k, e);
-        for (int64_t h = k * (hq / hkv); h < (k + 1) * (hq / hkv); h++) {
-          ref->o[((b * sq + i) * hq + h) * dim + e] = n ? sum / (double)n * of_v : 0;
-          ref->lse[(b * hq + h) * sq + i] = n ? log((double)n) : -INFINITY;
-        }
-      }
+typedef struct Means {
+  const Problem *p;
+  const HostTensor *v, *factor;
+  Reference *ref;
+  int64_t heads_q, heads_kv, seqlen_q, dim;
+  double *sums; // `dim` for each batch and key head
+} Means;
+
+static void add_row(const HostTensor *v, int64_t b, int64_t j, int64_t k, double sign, double *sum) {
+  for (int64_t e = 0; e < v->t.shape[3]; e++) sum[e] += sign * host_get(v, b, j, k, e);
+}
+
+static void means_of_head(const Means *m, int64_t b, int64_t k, double *sum) {
+  int64_t group = m->heads_q / m->heads_kv, j = 0, first = 0, rows = problem_len_q(m->p, b);
+  const HostTensor *factor = m->factor;
+  double of_v = factor->host ? ((const float *)factor->host)[b * factor->t.stride[0] + k] : 1;
+  for (int64_t i = 0; i < rows; i++) {
+    KeyRange keys = visible_range(m->p, b, i);
+    double n = (double)(keys.to - keys.from);
+    for (; j < keys.to; j++) add_row(m->v, b, j, k, 1, sum);
+    for (; first < keys.from; first++) add_row(m->v, b, first, k, -1, sum);
+    for (int64_t h = k * group; h < (k + 1) * group; h++) {
+      double *o = m->ref->o + ((b * m->seqlen_q + i) * m->heads_q + h) * m->dim;
+      for (int64_t e = 0; e < m->dim; e++) o[e] = n > 0 ? sum[e] / n * of_v : 0;
+      m->ref->lse[(b * m->heads_q + h) * m->seqlen_q + i] = n > 0 ? log(n) : -INFINITY;
     }
+  }
+}
+
+static void means_of_heads(void *ctx, int chunk, int64_t from, int64_t to) {
+  (void)chunk;
+  const Means *m = ctx;
+  for (int64_t x = from; x < to; x++)
+    means_of_head(m, x / m->heads_kv, x % m->heads_kv, m->sums + x * m->dim);
+}
+
+static Status expected_means(const Problem *p, const AttnInputs *in, Reference *ref, Diag *d) {
+  Means m = {.p = p,
+             .v = &in->v,
+             .factor = &in->descale[2],
+             .ref = ref,
+             .heads_q = problem_int(p, "heads_q", 1),
+             .seqlen_q = problem_int(p, "seqlen_q", 1),
+             .dim = problem_head_dim_v(p)};
+  m.heads_kv = problem_int(p, "heads_kv", m.heads_q);
+  int64_t heads = problem_int(p, "batch", 1) * m.heads_kv;
+  m.sums = calloc((size_t)(heads * m.dim + 1), sizeof *m.sums);
+  if (!m.sums) return diag_fail(d, ST_INPUT, "not enough host memory for the expected means");
+  parallel_ranges(heads, 1 + (1 << 16) / (1 + m.seqlen_q * m.dim), means_of_heads, &m);
+  free(m.sums);
+  return ST_OK;
 }
 
 // fp32 arithmetic with exact sums leaves one division: 1 ulp of fp32 (2^-23 relative) for those
@@ -165,7 +196,9 @@ static Status equal_weights(GateRun *g, const Problem *p, bool only_one_hot, Dia
     host_fill_random(&in.k, g->opts->seed + 11, 1);
     host_fill_with(&in.v, equal_value, &v);
     inputs_end(p, &in);
-    expected_means(p, &in, &ref);
+    st = expected_means(p, &in, &ref, d);
+  }
+  if (st == ST_OK) {
     st = g->runner->run(g->runner->ctx, p, &in, g->opts->grid, &out, d);
   }
   if (st == ST_OK) compare_forms(g, p, &ref, &out, only_one_hot);
