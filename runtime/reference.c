@@ -44,7 +44,7 @@ typedef struct Job {
 typedef struct Worker {
   Job *job;
   Diag *diag;
-  double sum, max, lse_max, score_max;
+  double sum, max, lse_max, score_max, q_max, k_max; // the last three: largest magnitudes
   int64_t count;
   double *kt, *v, *s, *o, *q; // kt, v: one block of keys; s: [row][keys]; o, q: [row][padded]
   float *kt32, *v32, *s32, *o32, *q32;
@@ -98,6 +98,10 @@ static void load_row(const HostTensor *x, int64_t b, int64_t s, int64_t h, doubl
   }
 }
 
+static void note_size(double *max, double x) {
+  if (fabs(x) > *max && isfinite(x)) *max = fabs(x);
+}
+
 static void load_keys(Worker *w, int64_t b, int64_t hkv, int64_t j0) {
   const Shape *n = &w->job->n;
   int64_t keys = n->seqlen_k - j0 < REF_KEYS ? n->seqlen_k - j0 : REF_KEYS;
@@ -106,6 +110,7 @@ static void load_keys(Worker *w, int64_t b, int64_t hkv, int64_t j0) {
     if (j < keys) load_row(&w->job->in->k, b, j0 + j, hkv, row);
     for (int64_t e = 0; e < n->dim; e++) {
       w->kt[e * REF_KEYS + j] = j < keys ? row[e] : 0;
+      note_size(&w->k_max, w->kt[e * REF_KEYS + j]);
       w->kt32[e * REF_KEYS + j] = (float)w->kt[e * REF_KEYS + j];
     }
   }
@@ -283,7 +288,10 @@ static Status run_task(Worker *w, int64_t task) {
   memset(w->o32, 0, sizeof *w->o32 * (size_t)(nrows * n->padded));
   for (int r = 0; r < nrows; r++) {
     load_row(&w->job->in->q, b, rows[r].query, rows[r].head, w->q + r * n->padded);
-    for (int64_t e = 0; e < n->dim; e++) w->q32[r * n->padded + e] = (float)w->q[r * n->padded + e];
+    for (int64_t e = 0; e < n->dim; e++) {
+      w->q32[r * n->padded + e] = (float)w->q[r * n->padded + e];
+      note_size(&w->q_max, w->q[r * n->padded + e]);
+    }
   }
   if (nrows) all_scores(w, b, hkv, rows, nrows);
   Status st = ST_OK;
@@ -356,7 +364,8 @@ static Status run_job(Job *job, int threads, Diag *d) {
     count += w[i].count;
     if (w[i].max > out->plain_max) out->plain_max = w[i].max;
     if (w[i].lse_max > out->plain_lse_max) out->plain_lse_max = w[i].lse_max;
-    if (w[i].score_max > out->score_max) out->score_max = w[i].score_max;
+    note_size(&out->score_max, w[i].score_max);
+    note_size(&out->score_max, fabs(job->n.scale) * w[i].q_max * w[i].k_max);
     if (w[i].diag->errors && !d->errors) diag_fail(d, ST_INPUT, "%s", diag_text(w[i].diag));
     diag_free(w[i].diag);
   }

@@ -27,7 +27,7 @@ typedef struct AttnInputs { // [batch, seqlen, heads, head_dim] each, rounded to
 typedef struct Reference {
   double *o, *lse;
   double plain_max, plain_mean, plain_lse_max;
-  double score_max;         // largest |score| that a row sees
+  double score_max;         // largest |score| that a row sees, or scaled q_e k_e that one may have
 } Reference;
 Status reference_attention(const Problem *p, const AttnInputs *in, int threads, Reference *out,
                            Diag *d);

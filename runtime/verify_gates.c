@@ -85,7 +85,7 @@ Expected expect_reference(const Reference *ref, const Outputs *out, int64_t ever
 }
 
 // wgmma cuts terms and sums of 8-bit products to 14 digits (docs/numerics.md), head_dim / 32 times a
-// score; partial sums may be larger than the score, of which the largest one gives the size.
+// score, by the size of its largest term or partial sum: that of the largest score, or term, of all.
 static double score_slack8(const Problem *p, const Reference *ref) {
   return 0x1p-13 * 2 * ref->score_max * (double)problem_int(p, "head_dim", 32) / 32;
 }
