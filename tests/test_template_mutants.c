@@ -33,13 +33,13 @@ typedef struct Mutant {
 
 static const Mutant mutants[] = {
     {"mask aligned top-left", "prefill_thread.ptx.in",
-     "        sub.s32         %keys, %seqlen_k, %seqlen_q;\n",
+     "        sub.s32         %keys, ${len_k}, ${len_q};\n",
      "        mov.s32         %keys, 0;\n", PREFILL, ROWS ",causal=1"},
     {"mask aligned top-left", "decode_splitk.ptx.in",
      "        sub.s32         %past, %seqlen_k, %seqlen_q;\n",
      "        mov.s32         %past, 0;\n", DECODE, "b=1,hq=4,hkv=2,sq=3,sk=300,chunks=3,causal=1"},
-    {"last key dropped", "prefill_thread.ptx.in", "        mov.s32         %keys, %seqlen_k;\n",
-     "        sub.s32         %keys, %seqlen_k, 1;\n", PREFILL, ROWS},
+    {"last key dropped", "prefill_thread.ptx.in", "        mov.s32         %keys, ${len_k};\n",
+     "        sub.s32         %keys, ${len_k}, 1;\n", PREFILL, ROWS},
     {"last key dropped", "decode_splitk.ptx.in", "        cvt.s64.s32     %limit64, %seqlen_k;\n",
      "        cvt.s64.s32     %limit64, %seqlen_k;\n        sub.s64 %limit64, %limit64, 1;\n",
      DECODE, CHUNKS},
