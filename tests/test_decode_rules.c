@@ -50,7 +50,6 @@ static const struct Subject {
 } subjects[] = {{"decode_mma", DT_F16, DT_F16, ""},
                 {"decode_span", DT_F16, DT_F16, ""},
                 {"decode_span", DT_F16, DT_E4M3, "dtype_kv=e4m3"},
-                {"decode_span", DT_F16, DT_E5M2, "dtype_kv=e5m2"},
                 {"decode_fma", DT_F32, DT_F32, ""}};
 typedef struct Subject Subject;
 

@@ -27,6 +27,16 @@ local function mma_us(p, work, ceiling)
   return rounds_us(p, work, ceiling, work.params.tile_k * 4 * p.head_dim)
 end
 
+-- Equal pieces of all keys, one for each SM: no round is ever half full.
+local function span_us(p, work, ceiling)
+  local share = math.min(1, work.params.chunks / ceiling.sm_count)
+  return {
+    us = math.max(attention.read_us(p, ceiling), attention.read_us(p, ceiling) * 0.97 / share)
+      + start_us + combine_us,
+    why = "the read ceiling, one start and one combine",
+  }
+end
+
 local function fma_us(p, work, ceiling)
   return rounds_us(p, work, ceiling, work.params.unroll * 2 * 512 * (p.head_dim // 128))
 end
@@ -85,6 +95,18 @@ return {
         return v.warps * v.tile_k <= 128 and blocks >= 120 and blocks <= 1100
       end,
       predict = mma_us,
+    },
+    {
+      name = "R3o: equal spans of all keys, other warps merge",
+      doc = "bf16, the whole table",
+      template = "decode_span",
+      problems = table_of("bf16"),
+      params = { chunks = { 128, 132 }, warps = { 4, 8 }, stages = { 3, 5 }, tile_q = { 4, 8 } },
+      where = function(v, p)
+        local fits = v.warps * v.stages <= 24 and (v.warps == 4 or v.tile_q == 4)
+        return fits and p.heads_q // p.heads_kv <= v.tile_q
+      end,
+      predict = span_us,
     },
     {
       name = "R4: fp32 by multiply-adds, copies ahead",
