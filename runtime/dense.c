@@ -83,7 +83,8 @@ static Status fill_random(Work *w, const Tensor *t, DevPtr p, uint64_t bytes) {
 static Status fill_lengths(Work *w, const ArgDecl *arg, const Tensor *t, uint64_t bytes) {
   int32_t *host = malloc(bytes + 1);
   if (!host) return diag_fail(w->d, ST_DEVICE, "out of host memory");
-  Status st = lengths_fill(w->op->problem, arg->name, w->seed, host, w->d);
+  Status st = lengths_check_table(w->op->problem, w->d);
+  if (!st) st = lengths_fill(w->op->problem, arg->name, w->seed, host, w->d);
   if (!st) st = device_write(w->dev, t->data, host, bytes, w->d);
   free(host);
   return st ? st : operator_bind(w->op, arg->name, t, w->d);

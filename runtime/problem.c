@@ -20,6 +20,8 @@ const ProblemName problem_names[] = {
     {"page", "page_size", PROBLEM_SIZE, 0, "keys of a page; 0: K and V are not in pages"},
     {"pages", "pages", PROBLEM_SIZE, 0, "columns of the block table; as many as seqlen_k needs"},
     {"pool", "pool_pages", PROBLEM_SIZE, 0, "pages there are; those needed and some spare ones"},
+    {"block_table", "block_table", PROBLEM_LIST, 0,
+     "the pages of the sequences, row by row: 5/0/3; made up unless given"},
     {"d", "head_dim", PROBLEM_SIZE, 1, "elements of a head"},
     {"dv", "head_dim_v", PROBLEM_SIZE, 1, "elements of a value; head_dim unless given"},
     {"words", "words", PROBLEM_SIZE, 0, "32-bit words of a buffer (ceilings)"},

@@ -119,6 +119,8 @@ char *lengths_text(Arena *a, const Value *v);
 // What a kernel reads of them: the contents of the i32 tensor cu_seqlens_q, cu_seqlens_k, seqlens_k or
 // block_table (pages in an order drawn from `seed`; what no sequence needs lies far out of the pool).
 bool lengths_tensor(const char *name);
+// ST_FAILED: a page that is needed is not in the pool.
+Status lengths_check_table(const Problem *p, Diag *d);
 Status lengths_fill(const Problem *p, const char *name, uint64_t seed, int32_t *out, Diag *d);
 
 // Tensor: a binding.  Strides in elements; the last dimension is contiguous (stride 1).

@@ -65,6 +65,8 @@ bool problem_derived(const Problem *p, const char *name, int64_t *out) {
   if (strcmp(name, "pool_pages")) return false;
   *out = needed_pages(p);
   *out += *out / 8 + 1;
+  const Value *table = problem_value(p, "block_table");
+  if (table && table->i >= *out) *out = table->i + 1; // the last page that it names
   return true;
 }
 
@@ -99,10 +101,13 @@ void problem_fit_lengths(Problem *p) {
     problem_set_list(p, sides[s].list, list, (int)batch);
     problem_drop(p, sides[s].total);
   }
+  const Value *table = problem_value(p, "block_table");
+  int64_t left = batch * problem_int(p, "pages", 0);
+  if (table && left < table->nlist) problem_set_list(p, "block_table", table->list, (int)left);
 }
 
 Status lengths_parse(Problem *p, const char *name, const char *text, Diag *d) {
-  bool seed = !strncmp(text, "seed:", 5);
+  bool table = !strcmp(name, "block_table"), seed = !table && !strncmp(text, "seed:", 5);
   int64_t *list = arena_array(p->arena, int64_t, (int)strlen(text) + 1);
   int n = 0;
   for (const char *at = seed ? text + 5 : text;; at++) {
@@ -110,12 +115,12 @@ Status lengths_parse(Problem *p, const char *name, const char *text, Diag *d) {
     errno = 0;
     long long i = strtoll(at, &end, 10);
     if (end == at || (*end && (*end != '/' || seed)))
-      return diag_fail(
-          d, ST_INPUT,
-          "%s=%s: %s takes a length for each sequence, 5/0/3, or seed:7 for random ones", name,
-          text, name);
-    if (i < 0 || i > INT32_MAX || errno == ERANGE)
-      return diag_fail(d, ST_INPUT, "%s=%s: a length is between 0 and 2^31 - 1", name, text);
+      return diag_fail(d, ST_INPUT, "%s=%s: %s takes %s", name, text, name,
+                       table ? "numbers of pages, row by row: 5/0/3"
+                             : "a length for each sequence, 5/0/3, or seed:7 for random ones");
+    if (table && i >= INT32_MIN && i < 0) i = -1; // no page, whichever it is
+    if ((i < 0 && !table) || i > INT32_MAX || errno == ERANGE)
+      return diag_fail(d, ST_INPUT, "%s=%s: a number is between 0 and 2^31 - 1", name, text);
     list[n++] = i;
     if (!*(at = end)) break;
   }
@@ -157,6 +162,10 @@ Status lengths_finish(Problem *p, Diag *d) {
       problem_set_int(p, sides[s].longest, v->i);
     }
   }
+  const Value *table = problem_value(p, "block_table");
+  int64_t batch = problem_int(p, "batch", 1);
+  if (table && batch > 0 && !problem_value(p, "pages"))
+    problem_set_int(p, "pages", table->nlist / batch);
   return ST_OK;
 }
 
@@ -180,19 +189,24 @@ static void check_list(const Problem *p, const Side *s, Diag *d) {
 
 void lengths_check(const Problem *p, Diag *d) {
   for (int s = 0; s < 2; s++) check_list(p, &sides[s], d);
-  const Value *pages = problem_value(p, "pages");
-  int64_t size = problem_int(p, "page_size", 0);
-  int64_t keys = problem_int(p, "seqlen_k", 0);
-  if (size > 0 && pages && pages_of(p, keys) > pages->i)
+  const Value *pages = problem_value(p, "pages"), *table = problem_value(p, "block_table");
+  int64_t batch = problem_int(p, "batch", 1);
+  int64_t size = problem_int(p, "page_size", 0), keys = problem_int(p, "seqlen_k", 0);
+  bool ragged = table && pages && table->nlist != batch * pages->i;
+  if (ragged)
+    diag_fail(d, ST_INPUT,
+              "problem: block_table has %d pages, which %lld sequences can't share alike",
+              table->nlist, (long long)batch);
+  if (!ragged && size > 0 && pages && pages_of(p, keys) > pages->i)
     diag_fail(d, ST_INPUT,
               "problem: %lld keys reach beyond the block table, whose rows have %lld pages of %lld",
               (long long)keys, (long long)pages->i, (long long)size);
 }
 
 char *lengths_text(Arena *a, const Value *v) {
-  char *text = arena_alloc(a, (size_t)v->nlist * 12 + 1), *to = text;
+  char *text = arena_alloc(a, (size_t)v->nlist * 13 + 1), *to = text;
   *to = 0;
-  for (int i = 0; i < v->nlist; i++) to += snprintf(to, 12, "%s%d", i ? "/" : "", (int)v->list[i]);
+  for (int i = 0; i < v->nlist; i++) to += snprintf(to, 13, "%s%d", i ? "/" : "", (int)v->list[i]);
   return text;
 }
 
@@ -215,6 +229,9 @@ static void fill_offsets(const Problem *p, const Side *s, int32_t *out) {
 // no page at all.
 static Status fill_table(const Problem *p, uint64_t seed, int32_t *out, Diag *d) {
   int64_t pool = 0, columns = 0, next = 0;
+  const Value *given = problem_value(p, "block_table");
+  for (int i = 0; given && i < given->nlist; i++) out[i] = (int32_t)given->list[i];
+  if (given) return ST_OK;
   if (!problem_whole(p, "pool_pages", &pool) || !problem_whole(p, "pages", &columns))
     return diag_fail(d, ST_INPUT, "problem: no value for page_size, the keys of a page");
   if (pool < needed_pages(p))
@@ -232,6 +249,26 @@ static Status fill_table(const Problem *p, uint64_t seed, int32_t *out, Diag *d)
     for (int64_t c = 0; c < columns; c++)
       out[b * columns + c] = c < pages_of(p, problem_len_k(p, b)) ? page[next++] : INT32_MAX;
   free(page);
+  return ST_OK;
+}
+
+Status lengths_check_table(const Problem *p, Diag *d) {
+  const Value *t = problem_value(p, "block_table");
+  int64_t pool, columns = problem_int(p, "pages", 0);
+  if (!t || !problem_whole(p, "pool_pages", &pool)) return ST_OK;
+  for (int64_t b = 0; b < problem_int(p, "batch", 1); b++)
+    for (int64_t c = 0; c < pages_of(p, problem_len_k(p, b)); c++) {
+      int64_t page = t->list[b * columns + c];
+      if (page < 0 || page >= pool)
+        return diag_fail(d, ST_FAILED,
+                         "block_table: page %lld of sequence %lld is %lld, the pool has %lld",
+                         (long long)c, (long long)b, (long long)page, (long long)pool);
+      for (int64_t i = 0; i < b * columns + c; i++)
+        if (t->list[i] == page && i % columns < pages_of(p, problem_len_k(p, i / columns)))
+          return diag_fail(d, ST_INPUT,
+                           "block_table: page %lld stands there twice, and is made up once",
+                           (long long)page);
+    }
   return ST_OK;
 }
 

@@ -200,6 +200,7 @@ Status verify(Session *s, Device *dev, const char *template_name, const Params *
                      "`gen -o FILE.ptx`, then `run FILE.ptx`",
                      template_name);
   DeviceRun run = {.dev = dev, .plan = opts->plan, .seed = opts->seed};
+  run.exact = opts->sanitize && device_info(dev)->is_sim;
   if (opts->build.hook_path || opts->build.sm) run.plan.build = opts->build;
   st = operator_make(s, template_name, given, p, &run.plan, &run.op, d);
   if (st != ST_OK) return st;

@@ -24,7 +24,7 @@ static double whole(void *ctx, int64_t b, int64_t j, int64_t h, int64_t e) {
 
 Problem *expect_problem(Arena *a, const Problem *like) {
   Problem *p = problem_copy(a, like);
-  const char *const lengths[] = {"seqlens_q", "seqlens_k", "total_q", "total_k", "pages", "pool_pages"};
+  const char *const lengths[] = {"seqlens_q", "seqlens_k", "total_q", "total_k", "pages", "pool_pages", "block_table"};
   for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) problem_drop(p, lengths[i]);
   problem_set_int(p, "batch", 1);
   problem_set_int(p, "heads_q", HEADS);

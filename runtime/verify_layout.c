@@ -69,7 +69,7 @@ static Status page(const Problem *p, const HostTensor *from, const HostTensor *t
   for (int64_t b = 0; st == ST_OK && b < n[0]; b++)
     for (int64_t i = 0; i < problem_len_k(p, b); i++) {
       int32_t place = ((const int32_t *)table->host)[b * table->t.stride[0] + i / size];
-      copy_row(from, b, i, to, place, i % size);
+      if (place >= 0 && place < pool) copy_row(from, b, i, to, place, i % size);
     }
   return st;
 }

@@ -9,11 +9,11 @@
 #include "verify_layout.h"
 
 // ---- guarded buffers ---------------------------------------------------------------------------
-// On the device and in `image`: GUARD_BYTES of poison, the span, GUARD_BYTES of poison.
+// On the device and in `image`: `guard` bytes of poison, the span, as many or a few more.
 typedef struct Buffer {
   const char *name;
   DevPtr base;
-  uint64_t span;
+  uint64_t span, guard, bytes;
   char *image; // as written before the launch
   char *after; // as read back
 } Buffer;
@@ -21,19 +21,20 @@ typedef struct Buffer {
 enum { B_O = NINPUTS, B_LSE, B_WORK, NBUFFERS }; // the inputs come first
 
 static uint64_t guarded(uint64_t span) { return (span + 2 * GUARD_BYTES + 255) / 256 * 256; }
-static DevPtr buffer_data(const Buffer *b) { return b->base + GUARD_BYTES; }
+static DevPtr buffer_data(const Buffer *b) { return b->base + b->guard; }
 
-static Status buffer_make(Buffer *b, Device *dev, const char *name, uint64_t span,
+static Status buffer_make(Buffer *b, const DeviceRun *run, const char *name, uint64_t span,
                           const void *contents, Diag *d) {
-  uint64_t bytes = guarded(span);
-  *b = (Buffer){.name = name, .span = span, .image = malloc(bytes), .after = malloc(bytes)};
+  *b = (Buffer){.name = name, .span = span, .guard = run->exact ? 0 : GUARD_BYTES};
+  b->bytes = run->exact ? span : guarded(span);
+  b->image = malloc(b->bytes + 1), b->after = malloc(b->bytes + 1);
   if (!b->image || !b->after)
     return diag_fail(d, ST_INPUT, "not enough host memory for %llu bytes of %s",
-                     (unsigned long long)bytes, name);
-  poison_fill(b->image, bytes);
-  if (contents && span) memcpy(b->image + GUARD_BYTES, contents, span);
-  Status st = device_alloc(dev, bytes, name, &b->base, d);
-  return st == ST_OK ? device_write(dev, b->base, b->image, bytes, d) : st;
+                     (unsigned long long)b->bytes, name);
+  poison_fill(b->image, b->bytes);
+  if (contents && span) memcpy(b->image + b->guard, contents, span);
+  Status st = device_alloc(run->dev, b->bytes, name, &b->base, d);
+  return st == ST_OK ? device_write(run->dev, b->base, b->image, b->bytes, d) : st;
 }
 
 static void buffer_free(Buffer *b, Device *dev) {
@@ -51,17 +52,17 @@ static uint64_t changed(const Buffer *b, uint64_t from, uint64_t to) {
 }
 
 static void check_guards(const Buffer *b, bool constant, Outputs *out) {
-  uint64_t end = GUARD_BYTES + b->span, bytes = guarded(b->span), at;
-  if ((at = changed(b, 0, GUARD_BYTES)) < GUARD_BYTES)
-    outputs_damage(out, "guard zone overwritten before", b->name, GUARD_BYTES - at);
+  uint64_t end = b->guard + b->span, bytes = b->bytes, at;
+  if ((at = changed(b, 0, b->guard)) < b->guard)
+    outputs_damage(out, "guard zone overwritten before", b->name, b->guard - at);
   if ((at = changed(b, end, bytes)) < bytes)
     outputs_damage(out, "guard zone overwritten after", b->name, at - end);
-  if (constant && (at = changed(b, GUARD_BYTES, end)) < end)
-    outputs_damage(out, "input overwritten:", b->name, at - GUARD_BYTES);
+  if (constant && (at = changed(b, b->guard, end)) < end)
+    outputs_damage(out, "input overwritten:", b->name, at - b->guard);
 }
 
 static void check_workspace(const Operator *op, const Buffer *work, Outputs *out) {
-  const char *p = work->after + GUARD_BYTES;
+  const char *p = work->after + work->guard;
   for (int s = 0; s < op->nslots; s++) {
     const WorkSlot *slot = &op->slot[s];
     uint64_t step = (uint64_t)dtype_bytes(slot->arg->dtype);
@@ -90,15 +91,15 @@ static Status make_buffers(const DeviceRun *run, const KernelInputs *in, const O
   Status st = ST_OK;
   for (int i = 0; i < B_WORK && st == ST_OK; i++) {
     const HostTensor *t = tensor_of(in, out, i);
-    st = buffer_make(&b[i], run->dev, name_of(i), t->bytes, t->host, d);
+    st = buffer_make(&b[i], run, name_of(i), t->bytes, t->host, d);
   }
   if (st != ST_OK) return st;
   Buffer *work = &b[B_WORK];
   const Operator *op = run->op;
-  st = buffer_make(work, run->dev, "workspace", op->workspace_bytes, NULL, d);
+  st = buffer_make(work, run, "workspace", op->workspace_bytes, NULL, d);
   if (st != ST_OK || !op->workspace_zero_bytes) return st;
-  memset(work->image + GUARD_BYTES, 0, op->workspace_zero_bytes);
-  return device_write(run->dev, work->base, work->image, guarded(work->span), d);
+  memset(work->image + work->guard, 0, op->workspace_zero_bytes);
+  return device_write(run->dev, work->base, work->image, work->bytes, d);
 }
 
 static Status bind_all(const DeviceRun *run, const KernelInputs *in, const Outputs *out,
@@ -122,12 +123,12 @@ static Status bind_all(const DeviceRun *run, const KernelInputs *in, const Outpu
 
 static Status read_back(const DeviceRun *run, Buffer b[NBUFFERS], Outputs *out, Diag *d) {
   for (int i = 0; i < NBUFFERS; i++) {
-    Status st = device_read(run->dev, b[i].after, b[i].base, guarded(b[i].span), d);
+    Status st = device_read(run->dev, b[i].after, b[i].base, b[i].bytes, d);
     if (st != ST_OK) return st;
     check_guards(&b[i], i < NINPUTS, out);
   }
-  memcpy(out->o.host, b[B_O].after + GUARD_BYTES, out->o.bytes);
-  if (out->lse.host) memcpy(out->lse.host, b[B_LSE].after + GUARD_BYTES, out->lse.bytes);
+  memcpy(out->o.host, b[B_O].after + b[B_O].guard, out->o.bytes);
+  if (out->lse.host) memcpy(out->lse.host, b[B_LSE].after + b[B_LSE].guard, out->lse.bytes);
   Status st = outputs_check(out, d);
   bool launched = false;
   for (int i = 0; i < run->op->nsteps; i++) launched |= run->op->step[i].work > 0;
@@ -147,6 +148,7 @@ static Status run_on_device(void *ctx, const Problem *p, const AttnInputs *in, u
   Extras extras = {0};
   Status st = operator_replan(run->op, p, run->dev, &opts, d);
   if (st == ST_OK) st = check_memory(run->dev, device_run_bytes(run->op), d);
+  if (st == ST_OK && !run->exact) st = lengths_check_table(run->op->problem, d);
   if (st == ST_OK) st = kernel_inputs(run->op, in, run->seed, &laid, d);
   if (st == ST_OK) st = kernel_outputs(run->op, out, d);
   if (st == ST_OK) st = make_buffers(run, &laid, out, b, d);

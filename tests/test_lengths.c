@@ -265,6 +265,35 @@ static void variants_that_lack_something(void **state) {
   told(f, "decode_fma", "varlen=0", "hq=2,sq=1,d=32,seqlens_k=2/1", "disagree");
 }
 
+// A table of the user's.  In the interpreter, sanitized, the kernel's own access is what is told.
+static void bad_tables(void **state) {
+  Fixture *f = *state;
+  const char *shape = "hq=2,hkv=1,sq=1,d=64,dtype=f16,page=16,seqlens_k=40/20,pool=8,block_table=";
+  Problem *p;
+  Verdict v;
+  pass(f, "decode_mma", "", arena_printf(f->a, "%s3/1/0/5/2/-1", shape));
+  assert_int_equal(judge(f, "decode_mma", "", arena_printf(f->a, "%s3/1/0/5/8/-1", shape), &v),
+                   ST_FAILED);
+  assert_non_null(
+      strstr(diag_text(f->d), "block_table: page 1 of sequence 1 is 8, the pool has 8"));
+  VerifyOpts opts = {.seed = 3, .threads = 1, .sanitize = true};
+  device_sim_opts(f->sim, &(SimOpts){.threads = 1, .sanitize = true, .seed = 1});
+  static const char *const bad[] = {"3/1/0/5/8/-1", "3/1/0/-1/2/-1"};
+  for (int i = 0; i < 2; i++) {
+    p = accept(f, arena_printf(f->a, "%s%s", shape, bad[i]));
+    v = (Verdict){0};
+    assert_int_equal(verify(f->s, f->sim, "decode_mma", NULL, p, &opts, &v, f->a, f->d), ST_FAILED);
+    if (!strstr(diag_text(f->d), "out of bounds: reads 16 bytes") ||
+        !strstr(diag_text(f->d), "copy_pages"))
+      fail_msg("%s", diag_text(f->d));
+  }
+  device_sim_opts(f->sim, &(SimOpts){.threads = 0});
+  refuse(f, arena_printf(f->a, "%s3/1/5", shape),
+         "block_table has 3 pages, which 2 sequences can't share alike");
+  refuse(f, arena_printf(f->a, "%s3/1/5/2", shape), "40 keys reach beyond the block table");
+  refuse(f, arena_printf(f->a, "%s3/x", shape), "block_table takes numbers of pages");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_a_list_says),
@@ -278,6 +307,7 @@ int main(void) {
       cmocka_unit_test(prefill),
       cmocka_unit_test(prefill_sanitized),
       cmocka_unit_test(variants_that_lack_something),
+      cmocka_unit_test(bad_tables),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
