@@ -127,7 +127,7 @@ static void what_is_refused(void **state) {
   Fixture *f = *state;
   refuse(f, "b=2,hq=1,sq=1,sk=9,d=8,seqlens_k=1/2/3", "seqlens_k has 3 lengths, batch is 2");
   refuse(f, "hq=1,sq=1,sk=9,d=8,seqlens_k=1/10", "seqlens_k has a sequence of 10, seqlen_k is 9");
-  refuse(f, "hq=1,sq=1,sk=9,d=8,seqlens_k=1/-1", "a length is between 0 and");
+  refuse(f, "hq=1,sq=1,sk=9,d=8,seqlens_k=1/-1", "a number is between 0 and");
   refuse(f, "hq=1,sq=1,sk=9,d=8,seqlens_k=1//2", "takes a length for each sequence");
   refuse(f, "hq=1,sq=1,sk=9,d=8,seqlens_k=", "takes a length for each sequence");
   refuse(f, "hq=1,sq=1,d=8,seqlens_k=seed:1", "seqlen_k, which is not given");
