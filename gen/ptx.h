@@ -81,7 +81,11 @@ typedef struct PtxOperand {
   X(CLOCK64, "%clock64", U64) X(GLOBALTIMER, "%globaltimer", U64)                                  \
   X(GLOBALTIMER_LO, "%globaltimer_lo", U32) X(GLOBALTIMER_HI, "%globaltimer_hi", U32)              \
   X(DYNAMIC_SMEM_SIZE, "%dynamic_smem_size", U32) X(TOTAL_SMEM_SIZE, "%total_smem_size", U32)      \
-  X(RESERVED_SMEM_OFFSET_BEGIN, "%reserved_smem_offset_begin", U32)
+  X(RESERVED_SMEM_OFFSET_BEGIN, "%reserved_smem_offset_begin", U32)                                \
+  X(RESERVED_SMEM_OFFSET_END, "%reserved_smem_offset_end", U32)                                    \
+  X(RESERVED_SMEM_OFFSET_CAP, "%reserved_smem_offset_cap", U32)                                    \
+  X(RESERVED_SMEM_OFFSET_0, "%reserved_smem_offset_0", U32)                                        \
+  X(RESERVED_SMEM_OFFSET_1, "%reserved_smem_offset_1", U32)
 typedef enum PtxSreg {
 #define X(id, ...) PTX_SREG_##id,
   PTX_SREGS(X)

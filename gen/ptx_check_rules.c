@@ -106,14 +106,15 @@ static void check_wgmma(Check *c, const PtxInst *in) {
                      a_in_registers ? "" : "s", transposes);
 }
 
-// ptxas ignores setmaxnreg when it can't know the count at entry (C7508).
+// ptxas ignores setmaxnreg when it can't know the count at entry (C7508): .maxnreg says it, or
+// .minnctapersm and the number of threads.
 static void check_setmaxnreg(Check *c, const PtxInst *in) {
   const PtxFunc *f = c->f;
-  if (!f->entry) return;
+  if (!f->entry || f->maxnreg) return;
   if (!f->maxntid[0] && !f->reqntid[0])
-    check_inst_error(c, in, "setmaxnreg needs .maxntid or .reqntid on \"%s\": without it ptxas "
-                            "ignores the instruction", f->name);
-  else if (!f->minnctapersm && !f->maxnreg)
+    check_inst_error(c, in, "setmaxnreg needs .maxnreg, or .maxntid or .reqntid, on \"%s\": "
+                            "without it ptxas ignores the instruction", f->name);
+  else if (!f->minnctapersm)
     check_inst_warning(c, in, "setmaxnreg is ignored by ptxas unless \"%s\" also has .minnctapersm "
                               "or .maxnreg", f->name);
 }

@@ -127,6 +127,10 @@ static const char *verb(AccessKind kind) {
 static const Op *trap_bounds(Warp *w, const Op *op, uint32_t lane, AccessKind kind, uint64_t offset,
                              uint64_t size, const Memory *m, const char *name, bool named) {
   const char *q = named ? "\"" : "";
+  if (!named && offset >= SIM_RESERVED && offset < SIM_RESERVED + SIM_RESERVED_BYTES)
+    return sim_trap_at(w, op, lane, "%s %llu byte%s of the shared memory that the system reserves "
+                       "(%%reserved_smem_offset): the interpreter has none",
+                       verb(kind), (unsigned long long)size, size == 1 ? "" : "s");
   return sim_trap_at(w, op, lane, "out of bounds: %s %llu byte%s at offset %lld of %s%s%s (%llu bytes)",
                      verb(kind), (unsigned long long)size, size == 1 ? "" : "s", (long long)offset,
                      q, name, q, (unsigned long long)m->bytes);
@@ -195,6 +199,47 @@ const Op *sim_check(Warp *w, const Op *op, uint32_t lane, uint8_t space, uint64_
   if (out)
     *out = (Span){m.data + offset, m.shadow ? m.shadow + offset : NULL};
   return NULL;
+}
+
+// Local memory at a lane's address; what else may be wrong there the access itself will say.
+static uint8_t *local_shadow(const Warp *w, const Op *op, uint32_t lane, uint64_t address,
+                             uint8_t **data) {
+  uint8_t space = op->space;
+  Memory m;
+  const char *name;
+  if (!resolve(w, &space, &address, lane, &m, &name) || space != PTX_S_LOCAL ||
+      address > m.bytes || op->bytes > m.bytes - address)
+    return NULL;
+  *data = m.data + address;
+  return m.shadow + address;
+}
+
+void sim_take_holes(Warp *w, const Op *op, uint32_t *holes) {
+  uint64_t a[32] __attribute__((aligned(64)));
+  sim_addresses(w, op, a);
+  SIM_LANES(i, w->active) {
+    uint8_t *data, *shadow = local_shadow(w, op, i, a[i], &data);
+    uint32_t mask = 0;
+    for (int k = 0; shadow && k < op->bytes; k++)
+      if (!(shadow[k] & SHADOW_WRITTEN)) {
+        mask |= 1u << k;
+        shadow[k] |= SHADOW_WRITTEN;
+        data[k] = 0xff;
+      }
+    if (holes)
+      holes[i] = mask;
+  }
+}
+
+void sim_put_holes(Warp *w, const Op *op, const uint32_t *holes) {
+  uint64_t a[32] __attribute__((aligned(64)));
+  sim_addresses(w, op, a);
+  SIM_LANES(i, w->active) {
+    uint8_t *data, *shadow = holes[i] ? local_shadow(w, op, i, a[i], &data) : NULL;
+    for (int k = 0; shadow && k < op->bytes; k++)
+      if (holes[i] >> k & 1)
+        shadow[k] &= (uint8_t)~SHADOW_WRITTEN;
+  }
 }
 
 // Address of one lane's bytes, or NULL after a trap.  `*stop` is then what the Op returns.

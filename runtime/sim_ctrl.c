@@ -169,6 +169,10 @@ static bool add_copies(Decoder *x, const PtxInst *in, OpMore *more, const PtxOpe
   return true;
 }
 
+static const Op *op_assertion(Warp *w, const Op *op) {
+  return sim_trap_at(w, op, (uint32_t)sim_first(w->active), "an assertion failed");
+}
+
 bool sim_call(Decoder *x, const PtxInst *in) {
   const PtxOperand *rets = NULL, *args = NULL, *func = NULL;
   for (int i = 0; i < in->nopnds; i++) {
@@ -181,6 +185,10 @@ bool sim_call(Decoder *x, const PtxInst *in) {
   if (!func)
     return sim_unsupported(x, in, "an indirect call");
   const Func *callee = &x->prog->funcs[func->sym];
+  if (!callee->ptx && !strcmp(x->prog->module->funcs[func->sym].name, "__assertfail")) {
+    sim_emit(x, op_assertion); // what a failed assert of CUDA C++ calls
+    return true;
+  }
   if (!callee->ptx) {
     char *what = arena_printf(x->prog->arena, "a call of %s, which has no body here,",
                               x->prog->module->funcs[func->sym].name);

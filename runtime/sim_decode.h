@@ -4,6 +4,9 @@
 
 #include "sim.h"
 
+// A store of what a load brings, with the lanes' masks of bytes that were not written.
+typedef struct Copy { const PtxInst *st; uint32_t holes; } Copy;
+
 typedef struct Decoder {
   Program *prog;
   SimDevice *dev;
@@ -22,6 +25,7 @@ typedef struct Decoder {
   bool split_guard;   // the guard has become a branch: Ops need none
   int *block_op;      // block -> Op index
   const struct WgmmaFlow *wgmma; // NULL: the function has no wgmma
+  Copy *copies; int ncopies, copies_cap;
   bool *tracked;      // register -> its writes are noted, its reads checked
 } Decoder;
 

@@ -117,6 +117,16 @@ static const Op *op_ld(Warp *w, const Op *op) {
   return op + 1;
 }
 
+static const Op *op_take_holes(Warp *w, const Op *op) {
+  sim_take_holes(w, op, op->d ? sim_r32(w, op->d) : NULL);
+  return op + 1;
+}
+
+static const Op *op_put_holes(Warp *w, const Op *op) {
+  sim_put_holes(w, op, sim_r32(w, op->d));
+  return op + 1;
+}
+
 // ---- st -----------------------------------------------------------------------------------------
 static void store(const Access *s, int k, int bytes, const uint8_t *from, int width, uint32_t lanes) {
   int64_t skip = (int64_t)k * bytes;
@@ -181,6 +191,13 @@ static uint8_t flags(const PtxInst *in, int reg_bits) {
                    (sign && reg_bits == 16 ? TYPE_NARROW : 0));
 }
 
+// holes: of the register with the lanes' masks, 0: none.
+static void emit_holes(Decoder *x, OpFn fn, const Address *a, int bytes, uint32_t holes) {
+  Op *op = sim_emit(x, fn);
+  sim_set_address(op, a, bytes, 1);
+  op->d = holes;
+}
+
 bool sim_ld(Decoder *x, const PtxInst *in) {
   const PtxOperand *d = &in->opnds[0];
   Address a = sim_address(x, in, &in->opnds[1]);
@@ -207,6 +224,10 @@ bool sim_ld(Decoder *x, const PtxInst *in) {
     width = sim_width((PtxType)in->type[0]);
     to = sim_temp(x, width);
   }
+  const PtxInst *copy = n == 1 ? sim_copy_of(x->ptx, x->flow, in) : NULL;
+  uint32_t holes = copy ? sim_temp(x, 4) : 0;
+  if (copy || (n == 1 && sim_sets_field(x->ptx, in)))
+    emit_holes(x, op_take_holes, &a, bytes, holes);
   Op *op = sim_emit(x, op_ld);
   sim_set_address(op, &a, bytes, n);
   op->d = to;
@@ -214,6 +235,10 @@ bool sim_ld(Decoder *x, const PtxInst *in) {
   op->type = flags(in, bits);
   x->prog->asks_others |= (op->type & TYPE_STRONG) && in->space != PTX_S_SHARED;
   op->more = more;
+  if (copy) {
+    emit_holes(x, op_put_holes, &a, bytes, holes);
+    *arena_push(x->prog->arena, x->copies, x->ncopies, x->copies_cap) = (Copy){copy, holes};
+  }
   return true;
 }
 
@@ -235,6 +260,9 @@ bool sim_st(Decoder *x, const PtxInst *in) {
   op->width = (uint8_t)width;
   op->type = flags(in, 0);
   op->more = more;
+  for (int k = 0; k < x->ncopies; k++)
+    if (x->copies[k].st == in)
+      emit_holes(x, op_put_holes, &a, bytes, x->copies[k].holes);
   return true;
 }
 

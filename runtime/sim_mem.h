@@ -34,6 +34,15 @@ const Op *sim_access(Warp *w, const Op *op, AccessKind kind, Access *out);
 void sim_addresses(const Warp *w, const Op *op, uint64_t a[32]);
 const Op *sim_access_at(Warp *w, const Op *op, uint64_t a[32], AccessKind kind, Access *out);
 
+// The load belongs to the setting of a bit field: what it brings beside the field does not matter.
+bool sim_sets_field(const PtxFunc *f, const PtxInst *ld);
+// The store that takes what a load brings from memory to memory; NULL where it may go elsewhere.
+const PtxInst *sim_copy_of(const PtxFunc *f, const PtxFlow *flow, const PtxInst *ld);
+// Bytes of local memory at the lanes' addresses that nobody wrote: a mask of them in each lane of
+// `holes` (may be NULL); they count as written until sim_put_holes.
+void sim_take_holes(Warp *w, const Op *op, uint32_t *holes);
+void sim_put_holes(Warp *w, const Op *op, const uint32_t *holes);
+
 // ---- atomic updates -----------------------------------------------------------------------------
 typedef enum AtomKind {
   ATOM_AND, ATOM_OR, ATOM_XOR, ATOM_EXCH, ATOM_ADD, ATOM_INC, ATOM_DEC, ATOM_MIN, ATOM_MAX, ATOM_CAS,

@@ -58,7 +58,13 @@ static uint64_t value(const Warp *w, PtxSreg s, uint8_t dim, uint32_t lane) {
   case PTX_SREG_LANEMASK_GT: return lane_mask(s, lane);
   case PTX_SREG_DYNAMIC_SMEM_SIZE: return l->smem;
   case PTX_SREG_TOTAL_SMEM_SIZE: return c->shared.bytes;
-  default: return 0; // %smid, %gridid, reserved memory
+  // The memory that the system keeps lies where no variable is: nobody can use it by chance.
+  case PTX_SREG_RESERVED_SMEM_OFFSET_BEGIN:
+  case PTX_SREG_RESERVED_SMEM_OFFSET_0:
+  case PTX_SREG_RESERVED_SMEM_OFFSET_1: return SIM_RESERVED;
+  case PTX_SREG_RESERVED_SMEM_OFFSET_END: return SIM_RESERVED + SIM_RESERVED_BYTES;
+  case PTX_SREG_RESERVED_SMEM_OFFSET_CAP: return SIM_RESERVED_BYTES;
+  default: return 0; // %smid, %gridid
   }
 }
 

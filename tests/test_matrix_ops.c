@@ -267,9 +267,13 @@ static void check_wmma(Kit *k, const Wmma *t, const char *file) {
 static const char *wmma_file; // argument
 
 static void test_wmma(void **state) {
-  const char *files[] = {TESTS_DIR "/nvcc/wmma.sm_80.O3.ptx", TESTS_DIR "/nvcc/wmma.sm_90a.O3.ptx"};
+#define FILES(target)                                                                              \
+  TESTS_DIR "/nvcc/wmma." target ".O3.ptx", TESTS_DIR "/nvcc/wmma." target ".O0.ptx",              \
+      TESTS_DIR "/nvcc/wmma." target ".debug.ptx"
+  static const char *const files[] = {FILES("sm_80"), FILES("sm_90a")};
+  enum { NFILES = sizeof files / sizeof *files };
   for (size_t i = 0; i < sizeof wmmas / sizeof *wmmas; i++)
-    for (int f = 0; f < 2; f++)
+    for (int f = 0; f < NFILES; f++)
       check_wmma(*state, &wmmas[i], wmma_file ? wmma_file : files[f]);
 }
 

@@ -2,32 +2,31 @@
 # Remakes the compiler-made PTX beside the kernels.  Needs nvcc (made with CUDA 13.0).
 set -euo pipefail
 cd "$(dirname "$0")"
+here=$PWD
 command -v nvcc >/dev/null || { echo "make.sh: nvcc is not on the PATH" >&2; exit 3; }
+# The compiler writes the folder into the debugger's tables, and its hash into names: always this one.
+folder=/tmp/ptxsmith-nvcc
+rm -rf "$folder"
+mkdir "$folder"
+cp ./*.cu "$folder"
+cd "$folder"
 one() { # FILE TARGET NAME FLAGS...
   local file=$1 target=$2 name=$3
   shift 3
-  nvcc -ptx -arch="$target" "$@" -o "${file%.cu}.$target.$name.ptx" "$file"
-  # The build path and the date must not enter the repository.
-  sed -i -E 's|"/[^"]*/([^/"]+)"|"\1"|' "${file%.cu}.$target.$name.ptx"
+  local out="${file%.cu}.$target.$name.ptx"
+  nvcc -ptx -arch="$target" "$@" -o "$out" "$file"
+  sed -i -E 's|"/[^"]*/([^/"]+)"|"\1"|' "$out" # headers, wherever they are installed
 }
-for file in scalar.cu half.cu shared.cu; do
-  for target in sm_80 sm_90a; do
-    one "$file" "$target" O3 -O3
-    one "$file" "$target" debug -O0 -G
-  done
+every() { # FILE TARGET
+  one "$1" "$2" O3 -O3
+  one "$1" "$2" O0 -Xcicc -O0
+  one "$1" "$2" debug -O0 -G
+}
+for file in scalar half shared idioms pointers tensor groups wmma; do
+  for target in sm_80 sm_90a; do every $file.cu $target; done
 done
-one wmma.cu sm_80 O3 -O3
-one wmma.cu sm_90a O3 -O3
-one hopper.cu sm_90a O3 -O3
+every hopper.cu sm_90a
 one hopper.cu sm_90a lineinfo -O3 -lineinfo
-for target in sm_80 sm_90a; do
-  for file in idioms.cu pointers.cu; do
-    one $file "$target" O3 -O3
-    one $file "$target" O0 -Xcicc -O0
-    one $file "$target" debug -O0 -G
-  done
-  # Without optimisation cooperative groups ask for %reserved_smem_offset_1, which is not executed.
-  one groups.cu "$target" O3 -O3
-  one tensor.cu "$target" O3 -O3
-  one tensor.cu "$target" O0 -Xcicc -O0
-done
+# What is long and of which other files have enough: the debugger's tables.
+sed -i '/^\t*\.section\t/,/^\t*}/d' groups.*.debug.ptx wmma.*.debug.ptx tensor.*.debug.ptx
+mv ./*.ptx "$here"

@@ -35,17 +35,25 @@ extern "C" __global__ void staged(const float4 *x, float4 *y, int n) {
   __threadfence();
 }
 
+// D = A B, 16 x 8 x 16 by one warp; A and B row by row, through shared memory.
 extern "C" __global__ void product(const half *a, const half *b, float *c) {
   uint32_t ra[4], rb[2];
   float d[4] = {0, 0, 0, 0};
-  unsigned at = (unsigned)__cvta_generic_to_shared(dynamic) + threadIdx.x * 16;
+  half *as = reinterpret_cast<half *>(dynamic), *bs = as + 256;
+  unsigned t = threadIdx.x, tile = t >> 3, row = t & 7;
+  // 8 x 8 tiles of A: rows 0 and 8 of columns 0, then of columns 8; of B: rows 0 and 8
+  for (int i = 0; i < 8; i++) as[t * 8 + i] = a[((tile & 1) * 8 + row) * 16 + (tile >> 1) * 8 + i];
+  for (int i = 0; i < 4; i++) bs[t * 4 + i] = b[t * 4 + i];
+  __syncwarp();
+  unsigned from = (unsigned)__cvta_generic_to_shared(as + t * 8);
+  unsigned from_b = (unsigned)__cvta_generic_to_shared(bs + (t & 15) * 8);
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-               : "=r"(ra[0]), "=r"(ra[1]), "=r"(ra[2]), "=r"(ra[3]) : "r"(at));
+               : "=r"(ra[0]), "=r"(ra[1]), "=r"(ra[2]), "=r"(ra[3]) : "r"(from));
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0,%1}, [%2];"
-               : "=r"(rb[0]), "=r"(rb[1]) : "r"(at));
+               : "=r"(rb[0]), "=r"(rb[1]) : "r"(from_b));
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
                "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                : "r"(ra[0]), "r"(ra[1]), "r"(ra[2]), "r"(ra[3]), "r"(rb[0]), "r"(rb[1]));
-  for (int i = 0; i < 4; i++) c[threadIdx.x * 4 + i] = d[i];
+  for (int i = 0; i < 4; i++) c[t * 4 + i] = d[i];
 }
