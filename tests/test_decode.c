@@ -1,57 +1,11 @@
 // decode_mma, decode_span and decode_fma verified on the interpreter: every head_dim, tiles and stages, lengths
 // near the edges of tiles and chunks, and sanitized in several schedules.  More on pages, lengths and
 // rules is in test_decode_rules.c.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-
-#include "verify.h"
-
-typedef struct Fixture {
-  Arena *a;
-  Diag *d;
-  Session *s;
-  Device *sim;
-} Fixture;
-
-static int setup(void **state) {
-  Fixture *f = test_calloc(1, sizeof *f);
-  f->a = arena_new();
-  f->d = diag_new();
-  f->s = session_open(NULL, f->d);
-  assert_non_null(f->s);
-  if (device_open("sim", &f->sim, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
-  *state = f;
-  return 0;
-}
-
-static int teardown(void **state) {
-  Fixture *f = *state;
-  device_close(f->sim);
-  session_close(f->s);
-  arena_free(f->a);
-  diag_free(f->d);
-  test_free(f);
-  return 0;
-}
+#include "verify_kit.h"
 
 static void judge_of(Fixture *f, const char *name, const char *params, const char *problem,
                      const VerifyOpts *opts, Status want) {
-  Problem *p;
-  Params given = {0};
-  Verdict v = {0};
-  char word[64];
-  diag_reset(f->d);
-  if (problem_parse(f->a, problem, &p, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
-  for (int n; sscanf(params, "%63s%n", word, &n) == 1; params += n)
-    assert_int_equal(params_parse(f->a, &given, word, f->d), ST_OK);
-  Status st = verify(f->s, f->sim, name, &given, p, opts, &v, f->a, f->d);
-  if (st != want)
-    fail_msg("%s: status %d\n%s%s", problem, (int)st, diag_text(f->d), verdict_text(f->a, &v));
+  fixture_verify(f, name, params, problem, opts, want);
 }
 
 static void judge(Fixture *f, const char *params, const char *problem, const VerifyOpts *opts,
@@ -264,5 +218,5 @@ int main(void) {
       cmocka_unit_test(chunks_fill_whole_rounds), cmocka_unit_test(rules_through_the_gates),
       cmocka_unit_test(in_spans),
   };
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }

@@ -1,45 +1,10 @@
 // The hooks of examples/hooks/ on the interpreter: through the gates on both tensor-core templates,
 // the tiles that a mask's ranges leave out, and what the user hears of a mistake.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "dense.h"
-#include "verify.h"
-
-typedef struct Fixture {
-  Arena *a;
-  Diag *d;
-  Session *s;
-  Device *sim;
-} Fixture;
-
-static int setup(void **state) {
-  Fixture *f = test_calloc(1, sizeof *f);
-  f->a = arena_new();
-  f->d = diag_new();
-  f->s = session_open(NULL, f->d);
-  assert_non_null(f->s);
-  if (device_open("sim", &f->sim, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
-  *state = f;
-  return 0;
-}
-
-static int teardown(void **state) {
-  Fixture *f = *state;
-  device_close(f->sim);
-  session_close(f->s);
-  arena_free(f->a);
-  diag_free(f->d);
-  test_free(f);
-  return 0;
-}
+#include "verify_kit.h"
 
 static const char *example(Fixture *f, const char *name) {
   return arena_printf(f->a, "%s/examples/hooks/%s.hook", SOURCE_DIR, name);
@@ -223,5 +188,5 @@ int main(void) {
       cmocka_unit_test(with_other_rules), cmocka_unit_test(wrong_ranges),
       cmocka_unit_test(tiles_left_out),   cmocka_unit_test(mistakes_point_into_the_file),
   };
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }

@@ -1,42 +1,6 @@
 // Sequences of different lengths and pages of keys: the Problem's names, the tensors a kernel
 // reads, and the gates for kernels that take them, on the interpreter.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-
-#include "verify.h"
-
-typedef struct Fixture {
-  Arena *a;
-  Diag *d;
-  Session *s;
-  Device *sim;
-} Fixture;
-
-static int setup(void **state) {
-  Fixture *f = test_calloc(1, sizeof *f);
-  f->a = arena_new();
-  f->d = diag_new();
-  f->s = session_open(NULL, f->d);
-  assert_non_null(f->s);
-  if (device_open("sim", &f->sim, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
-  *state = f;
-  return 0;
-}
-
-static int teardown(void **state) {
-  Fixture *f = *state;
-  device_close(f->sim);
-  session_close(f->s);
-  arena_free(f->a);
-  diag_free(f->d);
-  test_free(f);
-  return 0;
-}
+#include "verify_kit.h"
 
 static Problem *accept(Fixture *f, const char *text) {
   Problem *p;
@@ -309,5 +273,5 @@ int main(void) {
       cmocka_unit_test(variants_that_lack_something),
       cmocka_unit_test(bad_tables),
   };
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }

@@ -2,43 +2,9 @@
 // oracle has them and nowhere else.  V under a tile that a mask cuts is excepted, so it is a key
 // that every query sees here.
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "verify_data.h"
-
-typedef struct Fixture {
-  Arena *a;
-  Diag *d;
-  Session *s;
-  Device *sim;
-} Fixture;
-
-static int setup(void **state) {
-  Fixture *f = test_calloc(1, sizeof *f);
-  f->a = arena_new();
-  f->d = diag_new();
-  f->s = session_open(NULL, f->d);
-  assert_non_null(f->s);
-  if (device_open("sim", &f->sim, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
-  *state = f;
-  return 0;
-}
-
-static int teardown(void **state) {
-  Fixture *f = *state;
-  device_close(f->sim);
-  session_close(f->s);
-  arena_free(f->a);
-  diag_free(f->d);
-  test_free(f);
-  return 0;
-}
+#include "verify_kit.h"
 
 typedef struct Subject {
   const char *name, *shape;
@@ -119,5 +85,5 @@ static void as_in_the_reference(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(as_in_the_reference)};
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }

@@ -1,70 +1,13 @@
 // Every kernel verified on the interpreter at small shapes: all gates, every template that makes
 // attention, the edges of their tiles and chunks.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "npy.h"
 #include "timer.h"
 #include "verify_data.h"
-
-typedef struct Fixture {
-  Arena *a;
-  Diag *d;
-  Session *s;
-  Device *sim;
-} Fixture;
-
-static int setup(void **state) {
-  Fixture *f = test_calloc(1, sizeof *f);
-  f->a = arena_new();
-  f->d = diag_new();
-  f->s = session_open(NULL, f->d);
-  assert_non_null(f->s);
-  if (device_open("sim", &f->sim, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
-  *state = f;
-  return 0;
-}
-
-static int teardown(void **state) {
-  Fixture *f = *state;
-  device_close(f->sim);
-  session_close(f->s);
-  arena_free(f->a);
-  diag_free(f->d);
-  test_free(f);
-  return 0;
-}
-
-static Params params_of(Fixture *f, const char *text) {
-  Params params = {0};
-  char word[64];
-  for (int n; sscanf(text, "%63s%n", word, &n) == 1; text += n)
-    assert_int_equal(params_parse(f->a, &params, word, f->d), ST_OK);
-  return params;
-}
-
-static Verdict judge(Fixture *f, const char *name, const char *params, const char *problem,
-                     const VerifyOpts *opts, Status want) {
-  Problem *p;
-  Verdict v = {0};
-  diag_reset(f->d);
-  if (problem_parse(f->a, problem, &p, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
-  Params given = params_of(f, params);
-  Status st = verify(f->s, f->sim, name, &given, p, opts, &v, f->a, f->d);
-  if (st != want)
-    fail_msg("%s %s %s: status %d\n%s%s", name, params, problem, (int)st, diag_text(f->d),
-             verdict_text(f->a, &v));
-  return v;
-}
+#include "verify_kit.h"
 
 static void pass(Fixture *f, const char *name, const char *params, const char *problem) {
   VerifyOpts opts = {.seed = 3, .threads = 2};
-  judge(f, name, params, problem, &opts, ST_OK);
+  fixture_verify(f, name, params, problem, &opts, ST_OK);
 }
 
 static void prefill(void **state) {
@@ -93,7 +36,8 @@ static void prefill_of_eight_bits(void **state) {
   Fixture *f = *state;
   pass(f, "prefill_wgmma", "", "b=2,hq=4,hkv=2,sq=70,sk=333,d=128,dtype=e4m3,descale=1");
   pass(f, "prefill_wgmma", "tile_k=224 dtype_o=f16", "b=1,hq=1,sq=64,sk=500,d=128,dtype=e4m3");
-  pass(f, "prefill_wgmma", "tile_q=192 tile_k=96", "b=1,hq=2,sq=200,sk=500,d=64,causal=1,dtype=e4m3");
+  pass(f, "prefill_wgmma", "tile_q=192 tile_k=96",
+       "b=1,hq=2,sq=200,sk=500,d=64,causal=1,dtype=e4m3");
   pass(f, "prefill_wgmma", "", "b=1,hq=2,sq=70,sk=130,d=256,dtype=e4m3,causal=1,descale=1");
   pass(f, "prefill_wgmma", "",
        "b=2,hq=4,hkv=2,sq=90,sk=150,d=192,dv=128,dtype=e4m3,descale=1,causal=1,wl=60,softcap=20,"
@@ -151,19 +95,19 @@ static void head_counts_of_real_models(void **state) {
   for (int i = 0; i < 3; i++) {
     const char *p = arena_printf(f->a, "b=1,%s,sq=1,sk=9", heads[i]);
     VerifyOpts opts = {.seed = 3, .threads = 2, .quick = true};
-    judge(f, "decode_splitk", "head_dim=32", p, &opts, ST_OK);
-    judge(f, "prefill_thread", "head_dim=32", p, &opts, ST_OK);
+    fixture_verify(f, "decode_splitk", "head_dim=32", p, &opts, ST_OK);
+    fixture_verify(f, "prefill_thread", "head_dim=32", p, &opts, ST_OK);
   }
 }
 
 static void what_is_refused(void **state) {
   Fixture *f = *state;
   VerifyOpts opts = {.seed = 3};
-  judge(f, "prefill_thread", "head_dim=32", "hq=1,sq=1,sk=1,d=64", &opts, ST_INPUT);
+  fixture_verify(f, "prefill_thread", "head_dim=32", "hq=1,sq=1,sk=1,d=64", &opts, ST_INPUT);
   assert_non_null(strstr(diag_text(f->d), "disagree"));
-  judge(f, "prefill_thread", "", "hq=1,sq=1,sk=1,d=63", &opts, ST_INPUT);
-  judge(f, "combine", "", "hq=1,sq=1,sk=1", &opts, ST_INPUT);
-  judge(f, "prefill_thread", "", "hq=1,sk=1,sq=3000000000", &opts, ST_INPUT);
+  fixture_verify(f, "prefill_thread", "", "hq=1,sq=1,sk=1,d=63", &opts, ST_INPUT);
+  fixture_verify(f, "combine", "", "hq=1,sq=1,sk=1", &opts, ST_INPUT);
+  fixture_verify(f, "prefill_thread", "", "hq=1,sk=1,sq=3000000000", &opts, ST_INPUT);
 }
 
 // Terabytes of keys: refused with both figures and before a byte is allocated, so that the device
@@ -175,7 +119,7 @@ static void too_large_for_the_device(void **state) {
   const char *names[] = {"prefill_thread", "decode_splitk", "ceiling_read"};
   for (int i = 0; i < 3; i++) {
     const char *p = i < 2 ? "b=64,hq=64,hkv=64,sq=1,sk=100000000,d=128" : "words=9000000000000";
-    judge(f, names[i], "", p, &opts, ST_DEVICE);
+    fixture_verify(f, names[i], "", p, &opts, ST_DEVICE);
     assert_int_equal(f->d->errors, 1);
     assert_non_null(strstr(diag_text(f->d), "not enough device memory on sim: "));
     assert_non_null(strstr(diag_text(f->d), " MiB free"));
@@ -187,7 +131,7 @@ static void too_large_for_the_device(void **state) {
 static void quick_runs_less(void **state) {
   Fixture *f = *state;
   VerifyOpts opts = {.seed = 3, .threads = 2, .quick = true};
-  Verdict v = judge(f, "prefill_thread", "head_dim=32", "hq=2,sq=2,sk=9", &opts, ST_OK);
+  Verdict v = fixture_verify(f, "prefill_thread", "head_dim=32", "hq=2,sq=2,sk=9", &opts, ST_OK);
   assert_int_equal(v.ngates, 6);
   assert_string_equal(v.gate[5].name, "expect");
 }
@@ -195,7 +139,8 @@ static void quick_runs_less(void **state) {
 static void the_repeating_command_is_whole(void **state) {
   Fixture *f = *state;
   VerifyOpts opts = {.seed = 3, .grid = 2, .quick = true, .plan = {.grid = 2}};
-  Verdict v = judge(f, "decode_splitk", "head_dim=32", "hq=2,sq=1,sk=9,chunks=2", &opts, ST_OK);
+  Verdict v = fixture_verify(f, "decode_splitk", "head_dim=32", "hq=2,sq=1,sk=9,chunks=2", &opts,
+                             ST_OK);
   const char *parts[] = {"ptxsmith verify decode_splitk ", " head_dim=32 ", " vec=4 ",
                          " --problem b=1,hq=2,hkv=2,sq=1,sk=9,d=32,causal=0,chunks=2,scale=",
                          " --device sim --seed 3 --grid 2"};
@@ -218,9 +163,9 @@ static void real_tensors(void **state) {
   char *problem = arena_printf(f->a, "b=%d,hq=%d,sq=%d,sk=%d,d=%d", (int)n[0], (int)n[2], (int)n[1],
                                (int)in.k.t.shape[1], (int)n[3]);
   VerifyOpts opts = {.seed = 3, .threads = 2, .real = &in};
-  judge(f, "prefill_thread", "", problem, &opts, ST_OK);
-  judge(f, "decode_splitk", "", problem, &opts, ST_OK);
-  judge(f, "prefill_thread", "", "b=1,hq=12,sq=8,sk=8,d=32", &opts, ST_INPUT);
+  fixture_verify(f, "prefill_thread", "", problem, &opts, ST_OK);
+  fixture_verify(f, "decode_splitk", "", problem, &opts, ST_OK);
+  fixture_verify(f, "prefill_thread", "", "b=1,hq=12,sq=8,sk=8,d=32", &opts, ST_INPUT);
   assert_non_null(strstr(diag_text(f->d), "q: shape is"));
   inputs_free(&in);
 }
@@ -251,7 +196,7 @@ static void a_score_hook(void **state) {
   }
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
