@@ -1,0 +1,125 @@
+// Sequences of different lengths through the C API: the problem has the longest one and the sums,
+// the lengths are on the device alone.  Each sequence must come out as it does by itself.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ptxsmith.h"
+
+enum { DIM = 32, HEADS = 2, BATCH = 4, ROW = HEADS * DIM };
+static const int32_t at_q[BATCH + 1] = {0, 5, 5, 17, 18}, at_k[BATCH + 1] = {0, 9, 11, 11, 31};
+
+typedef struct Fixture {
+  psm_session *s;
+  psm_device *dev;
+} Fixture;
+
+static void good(const Fixture *f, psm_status st) {
+  if (st != PSM_OK) fail_msg("status %d: %s", (int)st, psm_error(f->s));
+}
+
+static int setup(void **state) {
+  Fixture *f = test_calloc(1, sizeof *f);
+  good(f, psm_session_open(NULL, &f->s));
+  good(f, psm_device_open(f->s, "sim", &f->dev));
+  *state = f;
+  return 0;
+}
+
+static int teardown(void **state) {
+  Fixture *f = *state;
+  psm_device_close(f->dev);
+  psm_session_close(f->s);
+  test_free(f);
+  return 0;
+}
+
+static uint64_t put(const Fixture *f, const void *data, uint64_t bytes) {
+  uint64_t p;
+  good(f, psm_alloc(f->dev, bytes + 16, &p));
+  if (data && bytes) good(f, psm_write(f->dev, p, data, bytes));
+  return p;
+}
+
+static void bind(const Fixture *f, psm_operator *op, const char *name, uint64_t at, psm_dtype t,
+                 int rank, int64_t n0, int64_t n1, int64_t n2, int64_t n3) {
+  psm_tensor x = {.data = at, .dtype = t, .rank = rank, .shape = {n0, n1, n2, n3}};
+  psm_status st = psm_bind(op, name, &x);
+  if (st) fail_msg("%s: %s", name, psm_error(f->s));
+}
+
+static psm_operator *operator_of(const Fixture *f, const char *params, const char *values) {
+  psm_problem *p;
+  psm_operator *op;
+  good(f, psm_problem_new(f->s, values, &p));
+  good(f, psm_operator_new(f->dev, "prefill_thread", params, p, NULL, &op));
+  psm_problem_free(p);
+  return op;
+}
+
+static void each_as_by_itself(void **state) {
+  const Fixture *f = *state;
+  static float q[18 * ROW], k[31 * ROW], v[31 * ROW], o[18 * ROW], lse[HEADS * 18], own[18 * ROW],
+      own_lse[HEADS * 18];
+  for (int i = 0; i < 18 * ROW; i++) q[i] = (float)(i * 7 % 23 - 11) / 8;
+  for (int i = 0; i < 31 * ROW; i++)
+    k[i] = (float)(i * 5 % 19 - 9) / 8, v[i] = (float)(i * 3 % 17 - 8) / 4;
+  uint64_t q_at = put(f, q, sizeof q), k_at = put(f, k, sizeof k), v_at = put(f, v, sizeof v);
+  uint64_t o_at = put(f, NULL, sizeof o), lse_at = put(f, NULL, sizeof lse);
+  psm_operator *op = operator_of(f, "varlen=1", "b=4,hq=2,sq=12,sk=20,tq=18,tk=31,d=32,causal=1");
+  bind(f, op, "q", q_at, PSM_F32, 3, 18, HEADS, DIM, 0);
+  bind(f, op, "k", k_at, PSM_F32, 3, 31, HEADS, DIM, 0);
+  bind(f, op, "v", v_at, PSM_F32, 3, 31, HEADS, DIM, 0);
+  bind(f, op, "o", o_at, PSM_F32, 3, 18, HEADS, DIM, 0);
+  bind(f, op, "lse", lse_at, PSM_F32, 2, HEADS, 18, 0, 0);
+  bind(f, op, "cu_seqlens_q", put(f, at_q, sizeof at_q), PSM_I32, 1, BATCH + 1, 0, 0, 0);
+  bind(f, op, "cu_seqlens_k", put(f, at_k, sizeof at_k), PSM_I32, 1, BATCH + 1, 0, 0, 0);
+  good(f, psm_launch(op));
+  good(f, psm_read(f->dev, o, o_at, sizeof o));
+  good(f, psm_read(f->dev, lse, lse_at, sizeof lse));
+  psm_operator_free(op);
+  for (int b = 0; b < BATCH; b++) {
+    int rows = at_q[b + 1] - at_q[b], keys = at_k[b + 1] - at_k[b];
+    if (!rows) continue;
+    char values[80];
+    snprintf(values, sizeof values, "hq=2,sq=%d,sk=%d,d=32,causal=1", rows, keys);
+    op = operator_of(f, NULL, values);
+    bind(f, op, "q", q_at + 4u * ROW * (unsigned)at_q[b], PSM_F32, 4, 1, rows, HEADS, DIM);
+    bind(f, op, "k", k_at + 4u * ROW * (unsigned)at_k[b], PSM_F32, 4, 1, keys, HEADS, DIM);
+    bind(f, op, "v", v_at + 4u * ROW * (unsigned)at_k[b], PSM_F32, 4, 1, keys, HEADS, DIM);
+    bind(f, op, "o", o_at, PSM_F32, 4, 1, rows, HEADS, DIM);
+    bind(f, op, "lse", lse_at, PSM_F32, 3, 1, HEADS, rows, 0);
+    good(f, psm_launch(op));
+    good(f, psm_read(f->dev, own, o_at, 4u * ROW * (unsigned)rows));
+    good(f, psm_read(f->dev, own_lse, lse_at, 4u * HEADS * (unsigned)rows));
+    psm_operator_free(op);
+    assert_memory_equal(own, o + ROW * at_q[b], 4u * ROW * (unsigned)rows);
+    for (int h = 0; h < HEADS; h++)
+      assert_memory_equal(own_lse + h * rows, lse + h * 18 + at_q[b], 4u * (unsigned)rows);
+  }
+}
+
+static void what_is_refused(void **state) {
+  const Fixture *f = *state;
+  psm_problem *p;
+  psm_operator *op;
+  good(f, psm_problem_new(f->s, "b=2,hq=2,sq=3,sk=9,d=64", &p));
+  assert_int_equal(psm_problem_set_int(p, "seqlens_k", 3), PSM_INPUT);
+  assert_non_null(strstr(psm_error(f->s), "seqlens_k takes no number"));
+  good(f, psm_problem_set_int(p, "total_k", 11));
+  assert_int_equal(psm_operator_new(f->dev, "decode_fma", "paged=1", p, NULL, &op), PSM_INPUT);
+  assert_non_null(strstr(psm_error(f->s), "gives no page_size"));
+  psm_problem_free(p);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(each_as_by_itself),
+                                     cmocka_unit_test(what_is_refused)};
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
