@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verify_data.h"
+
 typedef struct Work {
   Device *dev;
   Operator *op;
@@ -81,10 +83,11 @@ static Status fill_random(Work *w, const Tensor *t, DevPtr p, uint64_t bytes) {
 }
 
 static Status fill_lengths(Work *w, const ArgDecl *arg, const Tensor *t, uint64_t bytes) {
-  int32_t *host = malloc(bytes + 1);
+  char *host = malloc(bytes + 1);
   if (!host) return diag_fail(w->d, ST_DEVICE, "out of host memory");
   Status st = lengths_check_table(w->op->problem, w->d);
-  if (!st) st = lengths_fill(w->op->problem, arg->name, w->seed, host, w->d);
+  if (!st && arg->sorted) st = sorted_fill(t, w->seed ^ content_hash(arg->name, strlen(arg->name)), host, w->d);
+  else if (!st) st = lengths_fill(w->op->problem, arg->name, w->seed, (int32_t *)(void *)host, w->d);
   if (!st) st = device_write(w->dev, t->data, host, bytes, w->d);
   free(host);
   return st ? st : operator_bind(w->op, arg->name, t, w->d);
@@ -96,7 +99,7 @@ static Status make_tensor(Work *w, const ArgDecl *arg) {
   uint64_t bytes = tensor_span_bytes(&t), words = (bytes + 3) / 4 * 4;
   if (!st) st = take(w, words, arg->name, &t.data);
   if (st) return st;
-  if (lengths_tensor(arg->name)) return fill_lengths(w, arg, &t, bytes);
+  if (lengths_tensor(arg->name) || arg->sorted) return fill_lengths(w, arg, &t, bytes);
   bool random = arg->role == ARG_IN && dtype_mantissa(arg->dtype) > 0;
   st = random ? fill_random(w, &t, t.data, bytes) : device_fill32(w->dev, t.data, 0, words, w->d);
   return st ? st : operator_bind(w->op, arg->name, &t, w->d);

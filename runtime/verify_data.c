@@ -115,6 +115,26 @@ void host_fill_random(HostTensor *h, uint64_t seed, double scale) {
   host_fill_with(h, next_random, &s);
 }
 
+static int by_value(const void *x, const void *y) {
+  int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+  return (a > b) - (a < b);
+}
+
+Status sorted_fill(const Tensor *t, uint64_t seed, char *host, Diag *d) {
+  int64_t n = t->shape[t->rank - 1], rows = n ? tensor_elements(t) / n : 0;
+  int64_t *row = malloc(sizeof *row * (size_t)(n + 1));
+  if (!row) return diag_fail(d, ST_INPUT, "not enough host memory for %lld numbers", (long long)n);
+  for (int64_t r = 0; r < rows; r++) {
+    for (int64_t i = 0; i < n; i++)
+      row[i] = (int64_t)(random_bits(seed, (uint64_t)(r * n + i)) % (uint64_t)n);
+    qsort(row, (size_t)n, sizeof *row, by_value);
+    for (int64_t i = 0; i < n; i++)
+      dtype_store(t->dtype, host + (r * n + i) * dtype_bytes(t->dtype), (double)row[i]);
+  }
+  free(row);
+  return ST_OK;
+}
+
 // ---- inputs of a problem -----------------------------------------------------------------------
 enum { TAIL_ROWS = 5 };
 

@@ -42,34 +42,13 @@ static double extra_value(Dtype t, uint64_t r) {
   return (double)(int64_t)(r % 257 - 128) / 64; // in [-2, 2], exact in every type
 }
 
-static int by_value(const void *x, const void *y) {
-  int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
-  return (a > b) - (a < b);
-}
-
-// Rows of numbers from 0 to their length - 1, each row in order.
-static Status fill_sorted(const Tensor *t, uint64_t seed, char *host, Diag *d) {
-  int64_t n = t->shape[t->rank - 1], rows = n ? tensor_elements(t) / n : 0;
-  int64_t *row = malloc(sizeof *row * (size_t)(n + 1));
-  if (!row) return diag_fail(d, ST_INPUT, "not enough host memory for %lld numbers", (long long)n);
-  for (int64_t r = 0; r < rows; r++) {
-    for (int64_t i = 0; i < n; i++)
-      row[i] = (int64_t)(random_bits(seed, (uint64_t)(r * n + i)) % (uint64_t)n);
-    qsort(row, (size_t)n, sizeof *row, by_value);
-    for (int64_t i = 0; i < n; i++)
-      dtype_store(t->dtype, host + (r * n + i) * dtype_bytes(t->dtype), (double)row[i]);
-  }
-  free(row);
-  return ST_OK;
-}
-
 static Status extra_fill(const Operator *op, const ArgDecl *arg, const Tensor *t, uint64_t seed,
                          char *host, Diag *d) {
   uint64_t own = seed ^ content_hash(arg->name, strlen(arg->name));
   int64_t step = dtype_bytes(t->dtype);
   if (lengths_tensor(arg->name))
     return lengths_fill(op->problem, arg->name, seed, (int32_t *)(void *)host, d);
-  if (arg->sorted) return fill_sorted(t, own, host, d);
+  if (arg->sorted) return sorted_fill(t, own, host, d);
   for (int64_t i = 0; i < tensor_elements(t); i++)
     dtype_store(t->dtype, host + i * step, extra_value(t->dtype, random_bits(own, (uint64_t)i)));
   return ST_OK;
