@@ -68,8 +68,10 @@ int64_t plan_chunks(const Operator *op) {
   if (!of_all_keys(op) && most > MOST) most = MOST;
   int64_t n = rows > 0 ? (WANTED_BLOCKS + rows - 1) / rows : 1;
   int64_t fit = SM_SMEM / (smem + 1024);
-  if (of_all_keys(op)) { // one round, equal pieces
+  if (of_all_keys(op)) { // one round, equal pieces; all heads in step where that idles few SMs
+    int64_t heads = problem_int(op->problem, "heads_kv", 1);
     n = SMS * (fit < 1 ? 1 : fit < 4 ? fit : 4);
+    if (heads > 0 && n % heads <= n / 16) n -= n % heads;
     most *= rows;
     return n < most ? n : most > 0 ? most : 1;
   }

@@ -101,13 +101,17 @@ Status planner_parse(Arena *a, const Source *src, PlannerTable *out, Diag *d) {
 
 // ---- choosing -----------------------------------------------------------------------------------
 
-// One query of 16-bit elements: decode_mma was ahead of decode_splitk in docs/measurements.md.
+// One query of 16-bit elements: docs/measurements.md has decode_mma ahead where there are fewer items
+// (sequence, KV head) than an H200 has SMs, decode_span elsewhere and by far where lengths differ.
 static const char *default_template(const Problem *p) {
+  enum { SMS = 132 };
   if (problem_int(p, "seqlen_q", 1) != 1) return "prefill_thread";
   int64_t d = problem_int(p, "head_dim", 0);
   bool halves = p->has_dtype && dtype_bytes(p->dtype) == 2;
-  return halves && (d == 64 || d == 96 || d == 128 || d == 192 || d == 256) ? "decode_mma"
-                                                                            : "decode_splitk";
+  if (!halves || !(d == 64 || d == 96 || d == 128 || d == 192 || d == 256)) return "decode_splitk";
+  bool eight = dtype_bytes(problem_kv_dtype(p, p->dtype)) == 1;
+  int64_t items = problem_int(p, "batch", 1) * problem_int(p, "heads_kv", 1);
+  return eight || problem_varlen(p) || items >= SMS ? "decode_span" : "decode_mma";
 }
 
 static Status point_of(Session *s, Arena *a, const char *template_name, const char *params,

@@ -134,9 +134,11 @@ static void chunks_fill_whole_rounds(void **state) {
   chunks_are(*state, "decode_mma", "", "hq=100,sq=1,sk=8192,d=128,dtype=bf16", 5); // 500 of 528
   chunks_are(*state, "decode_mma", "", "hq=8,hkv=1,sq=4,sk=8192,d=128,dtype=bf16", 32); // two tiles of rows
   chunks_are(*state, "decode_mma", "", "hq=8,sq=1,sk=300,d=128,dtype=bf16", 2);
-  // of all keys together: one round, and no span of less than 256 keys
-  chunks_are(*state, "decode_span", "", "hq=8,sq=1,sk=16384,d=128,dtype=bf16", 132);
-  chunks_are(*state, "decode_span", "", "b=128,hq=32,hkv=8,sq=1,sk=1024,d=128,dtype=bf16", 132);
+  // of all keys together: one round, heads in step, and no span of less than 256 keys
+  chunks_are(*state, "decode_span", "", "hq=8,sq=1,sk=16384,d=128,dtype=bf16", 128);
+  chunks_are(*state, "decode_span", "", "b=128,hq=32,hkv=8,sq=1,sk=1024,d=128,dtype=bf16", 128);
+  chunks_are(*state, "decode_span", "", "hq=28,hkv=7,sq=1,sk=16384,d=128,dtype=bf16", 126);
+  chunks_are(*state, "decode_span", "", "hq=50,hkv=50,sq=1,sk=16384,d=128,dtype=bf16", 132);
   chunks_are(*state, "decode_span", "", "b=2,hq=8,sq=1,sk=300,d=128,dtype=bf16", 32);
   chunks_are(*state, "decode_span", "", "b=2,hq=8,sq=1,sk=0,d=128,dtype=bf16", 1);
 }

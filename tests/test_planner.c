@@ -224,6 +224,28 @@ static void the_built_in_table_parses(void **state) {
   diag_free(d);
 }
 
+static void decode_has_a_default_for_every_problem(void **state) {
+  (void)state;
+  static const char *const cases[][2] = {
+      {"hq=8,sq=1,sk=1024,d=128", "decode_splitk"},
+      {"hq=8,sq=1,sk=1024,d=80,dtype=bf16", "decode_splitk"},
+      {"b=16,hq=8,sq=1,sk=1024,d=128,dtype=bf16", "decode_mma"},
+      {"b=17,hq=8,sq=1,sk=1024,d=128,dtype=f16", "decode_span"},
+      {"hq=8,sq=1,seqlens_k=7,d=64,dtype=bf16", "decode_span"},
+      {"hq=8,sq=1,sk=9,d=64,dtype=bf16,dtype_kv=e4m3", "decode_span"},
+  };
+  Setup u = make_setup();
+  PlannerTable none = {0};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    PlannerChoice c;
+    u.p = problem_of(u.d->arena, cases[i][0], u.d);
+    if (planner_choose(u.s, u.d->arena, &none, &(PlannerAsk){0}, u.p, &u.gpu, &c, u.d))
+      fail_msg("%s", diag_text(u.d));
+    assert_string_equal(c.template_name, cases[i][1]);
+  }
+  close_setup(&u);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bad_rows_are_named_and_the_others_kept),
@@ -231,6 +253,7 @@ int main(void) {
       cmocka_unit_test(row_that_holds_is_taken),
       cmocka_unit_test(rows_that_do_not_hold_are_passed_with_the_reason),
       cmocka_unit_test(prefill_is_the_default_for_several_queries),
+      cmocka_unit_test(decode_has_a_default_for_every_problem),
       cmocka_unit_test(sweeps_make_rows_that_parse),
       cmocka_unit_test(the_built_in_table_parses),
   };

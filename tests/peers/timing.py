@@ -4,8 +4,10 @@ larger than it, compared launches interleaved, medians over several processes.
 A graph sample is (A - B) / N with A = N x (flush, launch) and B = N x flush, replayed in turn.
 """
 import json
+import math
 import subprocess
 import sys
+import time
 
 import torch
 
@@ -79,14 +81,19 @@ def graph(launches, flush, samples=15, on_stream=None):
     return {name: median(t) for name, t in times.items()}
 
 
-def in_processes(script, arguments, processes):
-    """Runs `script --one` that many times; each prints one JSON object on its last line."""
-    runs = []
+def in_processes(script, arguments, processes, seconds=math.inf):
+    """Runs `script --one` that many times; each prints one JSON object on its last line.  None is started
+    that would not end within `seconds` if it took as long as the slowest before it."""
+    runs, start, longest = [], time.monotonic(), 0
     for i in range(processes):
+        began = time.monotonic()
+        if began - start + longest > seconds:
+            break
         done = subprocess.run([sys.executable, script, "--one", *arguments], capture_output=True,
                               text=True)
         if done.returncode:
             sys.exit(done.stderr[-4000:])
         runs.append(json.loads(done.stdout.splitlines()[-1]))
+        longest = max(longest, time.monotonic() - began)
         print(f"process {i + 1} of {processes} done", file=sys.stderr)
     return runs
