@@ -228,7 +228,6 @@ static void decode_has_a_default_for_every_problem(void **state) {
   (void)state;
   static const char *const cases[][2] = {
       {"hq=8,sq=1,sk=1024,d=128", "decode_splitk"},
-      {"hq=8,sq=1,sk=1024,d=80,dtype=bf16", "decode_splitk"},
       {"b=16,hq=8,sq=1,sk=1024,d=128,dtype=bf16", "decode_mma"},
       {"b=17,hq=8,sq=1,sk=1024,d=128,dtype=f16", "decode_span"},
       {"hq=8,sq=1,seqlens_k=7,d=64,dtype=bf16", "decode_span"},
