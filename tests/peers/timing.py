@@ -83,16 +83,16 @@ def graph(launches, flush, samples=15, on_stream=None):
 
 def in_processes(script, arguments, processes, seconds=math.inf, waits=False):
     """Runs `script --one` that many times; each prints one JSON object on its last line.  None is begun
-    that would not end within `seconds` if it took as long as the slowest before it.  waits: the script
+    that would not end within `seconds` if it took as long as the one before it.  waits: the script
     reads a line before it touches the GPU, so that the next one can load its modules meanwhile."""
     def start():
         return subprocess.Popen([sys.executable, script, "--one", *arguments], text=True,
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
-    runs, first, longest, following = [], time.monotonic(), 0, None
+    runs, first, took, following = [], time.monotonic(), 0, None
     for i in range(processes):
         began = time.monotonic()
-        if began - first + longest > seconds:
+        if began - first + took > seconds:
             break
         child, following = following or start(), None
         if waits and i + 1 < processes:
@@ -101,8 +101,8 @@ def in_processes(script, arguments, processes, seconds=math.inf, waits=False):
         if child.returncode:
             sys.exit(err[-4000:])
         runs.append(json.loads(out.splitlines()[-1]))
-        longest = max(longest, time.monotonic() - began)
-        print(f"process {i + 1} of {processes} done, {time.monotonic() - began:.1f} s", file=sys.stderr)
+        took = time.monotonic() - began
+        print(f"process {i + 1} of {processes} done, {took:.1f} s", file=sys.stderr)
     if following:
         following.kill()
         following.wait()
