@@ -42,6 +42,13 @@ EXPLAINED = [
     ("combine", "", "shared load wavefronts", Fraction(12, 16), "8 LDS and 2 LDS.128 for 16 ld.shared"),
     ("prefill_wgmma", "head_dim=64", "global bulk read sectors", Fraction(46080, 45056),
      "64 rows of Q past the last query of each head, filled with zeros"),
+    ("prefill_wgmma", "dtype=e4m3", "global bulk read sectors", Fraction(24576, 20480),
+     "rows past the last query and key, filled with zeros: 786432 bytes arrive"),
+    ("prefill_wgmma", "dtype=e4m3", "f32 mul", Fraction(286336 + 6144 - 4 * 128 * 8, 286336),
+     "6144 of lg2.approx.f32; 4 products are left to the consumers: 128 threads of 8 blocks have none"),
+    ("x_e4m3_k32", "", "tensor fp8 operations", Fraction(0), "mma of e4m3 runs as two of f16"),
+    ("x_e4m3_k32", "", "tensor f16 operations", None, "mma of e4m3 runs as two of f16"),
+    ("x_e4m3_k32", "", "f32 add", None, "mma of e4m3 runs as two of f16"),
     ("box2", "i32:-8 i32:9", "global bulk read sectors", Fraction(16 * 4 + 7, 28),
      "16 rows of 4 sectors, most of them filled with zeros; 7 rows lie across a sector more"),
     *((f"t_{kernel}_same", "", name, Fraction(1, 32), "ptxas adds up in the warp, one lane goes to memory")
@@ -113,6 +120,7 @@ METRICS = [
     Metric("tensor f16 operations", "operations/tensor f16/flops", TENSOR + "fp16", 0.01),
     Metric("tensor bf16 operations", "operations/tensor bf16/flops", TENSOR + "bf16_dst_fp32", 0.01),
     Metric("tensor tf32 operations", "operations/tensor tf32/flops", TENSOR + "tf32_dst_fp32", 0.01),
+    Metric("tensor fp8 operations", "operations/tensor fp8/flops", TENSOR + "fp8", 0.01),
     Metric("tensor int operations", "operations/tensor int/flops", TENSOR + "int8", 0.01),
     *(Metric(f"{kind} {op}", f"operations/{kind}/{op}", f"{THREADS}{letter}{op}_pred_on", 0.01)
       for kind, letter in (("f32", "f"), ("f64", "d")) for op in ("fma", "add", "mul")),
@@ -199,7 +207,7 @@ def verdict(metric, line, a, b, counts):
         return metric.why, False
     for kernel, words, name, times, why in EXPLAINED:
         same = kernel == counts["kernel"] and words in line and name == metric.name
-        if same and (times is None or abs(difference(a * times, b)) <= metric.bound):
+        if same and (times is None or abs(difference(float(a * times), b)) <= metric.bound):
             return why, False
     if abs(difference(a, b)) <= metric.bound and not metric.name.startswith("f"):
         return "", False
