@@ -343,16 +343,19 @@ static inline bool is_settled(const Touch *t, int32_t cell) {
   return is_known(t, cell) || is_seen(t, cell);
 }
 
-static inline void look(const Touch *t, uint64_t cell, uint32_t lanes) {
+static inline bool look(const Touch *t, uint64_t cell, uint32_t lanes) {
   const RaceCells *x = t->span.cells;
-  if (!is_settled(t, x->write[cell]))
+  bool written = !is_settled(t, x->write[cell]);
+  bool strong = x->strong && !is_settled(t, x->strong[cell]);
+  if (written)
     judge(t, x->write[cell], lanes, cell, true);
-  if (x->strong && !is_settled(t, x->strong[cell]))
+  if (strong)
     judge(t, x->strong[cell], lanes, cell, true);
   if (t->kind & ACCESS_WRITE)
     for (int k = 0; k < RACE_READERS; k++)
       if (!is_settled(t, x->read[k][cell]))
         judge(t, x->read[k][cell], lanes, cell, false);
+  return !written && !strong;
 }
 
 // A read takes the place of one that happened before it; else of either in turn.
@@ -376,12 +379,14 @@ static void note(const Touch *t, uint64_t cell, int32_t mine) {
     x->read[place_for(t, cell, mine)][cell] = mine;
 }
 
-void race_touch(const Touch *t, uint64_t first, uint64_t n, uint32_t lanes) {
+bool race_touch(const Touch *t, uint64_t first, uint64_t n, uint32_t lanes) {
+  bool all = true;
   int32_t mine = (int32_t)(t->event << RACE_LANE_BITS | (uint32_t)sim_first(lanes));
   for (uint64_t i = first; i < first + n; i++) {
-    look(t, i, lanes);
+    all &= look(t, i, lanes);
     note(t, i, mine);
   }
+  return all;
 }
 
 // ---- 32 lanes side by side ----------------------------------------------------------------------
@@ -495,6 +500,35 @@ static bool one_memory(const uint64_t a[32], uint32_t lanes, bool shared) {
   return !(other >> (shared ? SIM_RANK_SHIFT : SIM_ID_SHIFT));
 }
 
+// Places that lanes of one load share.  Where nothing is unknown to any lane, two readers are noted
+// (there is room for no more), the others need not look.
+enum { PLACES = 8 };
+typedef struct Shared {
+  uint64_t at[PLACES];
+  int readers[PLACES], n;
+  bool none; // so many lanes and no two at one place: no more are looked for
+} Shared;
+
+static int *readers_at(Shared *s, uint64_t address) {
+  if (s->none)
+    return NULL;
+  for (int i = 0; i < s->n; i++)
+    if (s->at[i] == address)
+      return &s->readers[i];
+  return NULL;
+}
+
+static void share(Shared *s, uint64_t address) {
+  if (s->n == PLACES) {
+    s->none = true;
+    for (int i = 0; i < PLACES; i++)
+      s->none &= s->readers[i] == 1;
+    return;
+  }
+  s->at[s->n] = address;
+  s->readers[s->n++] = 1;
+}
+
 static void lanes_apart(Touch *t, uint64_t size) {
   uint32_t lanes = t->w->active, first = (uint32_t)sim_first(lanes);
   bool there = race_span(t->w->cta, t->op->space, t->a[first], &t->span) &&
@@ -503,7 +537,13 @@ static void lanes_apart(Touch *t, uint64_t size) {
   if (there)
     race_set_known(t);
   uint64_t offset = t->span.offset;
+  Shared shared; // its places are set as they come
+  shared.n = 0;
+  shared.none = t->kind != ACCESS_READ;
   SIM_LANES(i, lanes) {
+    int *readers = readers_at(&shared, t->a[i]);
+    if (readers && ++*readers > RACE_READERS)
+      continue;
     if (same)
       t->span.offset = offset + t->a[i] - t->a[first];
     else if (!race_span(t->w->cta, t->op->space, t->a[i], &t->span) ||
@@ -512,7 +552,9 @@ static void lanes_apart(Touch *t, uint64_t size) {
     else
       race_set_known(t);
     int shift = t->span.cells->shift;
-    race_touch(t, t->span.offset >> shift, (size + (UINT64_C(1) << shift) - 1) >> shift, 1u << i);
+    uint64_t cells = (size + (UINT64_C(1) << shift) - 1) >> shift;
+    if (race_touch(t, t->span.offset >> shift, cells, 1u << i) && !readers && !shared.none)
+      share(&shared, t->a[i]);
   }
 }
 

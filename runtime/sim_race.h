@@ -227,7 +227,8 @@ typedef struct Touch {
 void race_set_known(Touch *t);
 // What all lanes of the event's warp, or the asynchronous operation, did is known to all lanes here.
 bool race_all_know(const Touch *t, const Event *e, uint32_t event);
-void race_touch(const Touch *t, uint64_t first, uint64_t n, uint32_t lanes);
+// True when all lanes of the warp may read these cells: nothing there is unknown to any of them.
+bool race_touch(const Touch *t, uint64_t first, uint64_t n, uint32_t lanes);
 void race_judge_before(const Touch *t, const Event *e, uint32_t event, uint32_t lanes,
                        uint32_t other_lane, uint64_t cell, bool wrote);
 void race_tell(const Touch *t, const Event *e, FindingKind kind, uint32_t lane, uint32_t other_lane,

@@ -92,6 +92,20 @@ static void native_columns(void *ctx) {
     }
 }
 
+// Six instructions, three of them additions to memory.
+BENCH_NATIVE static void add_to(uint32_t *to, uint32_t v) {
+  for (int i = 0; i < 32; i++)
+    to[i] += v;
+}
+
+static void native_adds(void *ctx) {
+  static uint32_t words[3][32] __attribute__((aligned(64)));
+  (void)ctx;
+  for (int i = 0; i < TURNS; i++)
+    for (int k = 0; k < 3; k++)
+      add_to(words[k], words[(k + 1) % 3][0] | 1);
+}
+
 static double native_rate(void (*loop)(void *), int instructions) {
   return 32.0 * TURNS * instructions / bench_best(5, loop, NULL) / 1e6;
 }
@@ -229,6 +243,8 @@ int main(void) {
              300, native_rate(native_shared, 14), d);
   kernel_row(dev, bench_load(dev, a, "shared.ptx", "columns", d), "shared memory, columns", 32,
              &shared, 12, 0, native_rate(native_columns, 14), d);
+  kernel_row(dev, bench_load(dev, a, "atomics.ptx", "adds", d), "atomics", 32, &shared, 12, 0,
+             native_rate(native_adds, 6), d);
   printf("\n");
   bench_head("GFLOP/s");
   double native = native_attention_seconds();
