@@ -27,6 +27,8 @@ typedef struct Mutant {
 #define PREFILL "prefill_thread", "head_dim=32"
 #define DECODE "decode_splitk", "head_dim=32"
 #define MMA "prefill_mma", "head_dim=32 tile_q=32 tile_k=16 warps=2 dtype=f16"
+#define HOPPER "prefill_wgmma", "head_dim=64 tile_q=64 tile_k=64"
+#define BYTES "b=1,hq=4,hkv=2,sq=40,sk=75,dtype=e4m3,descale=1"
 #define TILES "b=1,hq=2,hkv=1,sq=40,sk=75"
 #define ROWS "b=2,hq=4,hkv=2,sq=5,sk=37"
 #define CHUNKS "b=1,hq=4,hkv=2,sq=1,sk=300,chunks=3" // of 128, 128 and 44 keys
@@ -96,6 +98,21 @@ static const Mutant mutants[] = {
     {"K and V swapped in the ring", "prefill_mma.ptx.in",
      "        add.u32         %v_turn0, %v_lane, %ring_in;\n",
      "        mov.b32         %v_turn0, %v_lane;\n", MMA " stages=2", TILES},
+    {"two keys of V exchanged", "lib/wgmma_transpose.inc",
+     "        prmt.b32        %t${k}, %r${k}, %r${k + 1}, 0x6420;\n",
+     "        prmt.b32        %t${k}, %r${k}, %r${k + 1}, 0x6402;\n", HOPPER, BYTES},
+    {"columns of V in the order of memory", "lib/wgmma_transpose.inc",
+     "        and.b32         %some, ${lane}, 15;\n", "        xor.b32         %some, ${lane}, 8;\n"
+     "        and.b32         %some, %some, 15;\n", HOPPER, BYTES},
+    {"k's factor left out", "prefill_wgmma.ptx.in",
+     "|       wg_descale(\"%scale\", \"%descale_k\", \"%b\", \"%h_kv\")\n", "", HOPPER, BYTES},
+    {"v's factor of the query head", "lib/wgmma_rows.inc",
+     "        div.s32         %h_kv, %o_h, %share;\n", "        and.b32         %h_kv, %o_h, 1;\n",
+     HOPPER, BYTES},
+    {"a work item told before it is known", "lib/prefill_item.inc",
+     "        st.shared.v2.b32 [%at+${item.at + 8}], {%q0, %n};\n",
+     "        st.shared.v2.b32 [%at+${item.at + 8}], {%i_end, %n};\n", HOPPER,
+     "b=1,hq=4,hkv=2,sq=150,sk=150,causal=1"},
 };
 
 // ---- a folder with one template in it
