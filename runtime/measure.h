@@ -34,6 +34,8 @@ typedef struct Measurement {
 Status measure_variant(Session *s, Device *dev, const char *template_name, const Params *given,
                        const Problem *p, const MeasureOpts *opts, Measurement *out, Arena *a,
                        Diag *d);
+// The problem that is verified for a timing of `p`: p, or a smaller one of its class.
+Problem *measure_class(Arena *a, TemplateKind kind, const Problem *p);
 // The first gate that failed and its worst error, as one phrase.
 const char *measure_failure(const Measurement *m, Arena *a);
 

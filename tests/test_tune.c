@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "interrupt.h"
+#include "measure.h"
 #include "outfile.h"
 #include "tune.h"
 
@@ -389,8 +390,37 @@ static void ctrl_c_keeps_what_is_done(void **state) {
   close_sweep(&w);
 }
 
+// Sequences, then heads are left out down to 2^15 query rows, and nothing else changes.
+static void large_prefill_is_verified_as_one_of_its_class(void **state) {
+  (void)state;
+  static const struct {
+    TemplateKind kind;
+    const char *given, *checked;
+  } cases[] = {
+      {KIND_PREFILL, "b=4,hq=16,hkv=16,sq=4096,sk=4096,d=128,causal=1",
+       "b=1,hq=8,hkv=8,sq=4096,sk=4096,d=128,causal=1"},
+      {KIND_PREFILL, "b=1,hq=64,hkv=8,sq=8192,sk=100,d=64", "b=1,hq=8,hkv=1,sq=8192,sk=100,d=64"},
+      {KIND_PREFILL, "b=3,hq=6,hkv=1,sq=2231,sk=2231,d=64", "b=3,hq=6,hkv=1,sq=2231,sk=2231,d=64"},
+      {KIND_PREFILL, "hq=32,hkv=32,sq=1000,seqlens_k=900/1000/800,d=64",
+       "hq=32,hkv=32,sq=1000,seqlens_k=900/1000/800,d=64"},
+      {KIND_DECODE, "b=64,hq=32,hkv=8,sq=64,sk=4096,d=128",
+       "b=64,hq=32,hkv=8,sq=64,sk=4096,d=128"},
+  };
+  Arena *a = arena_new();
+  Diag *d = diag_new();
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    Problem *p, *want;
+    assert_int_equal(problem_parse(a, cases[i].given, &p, d), ST_OK);
+    assert_int_equal(problem_parse(a, cases[i].checked, &want, d), ST_OK);
+    assert_string_equal(problem_text(a, measure_class(a, cases[i].kind, p)), problem_text(a, want));
+  }
+  diag_free(d);
+  arena_free(a);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(large_prefill_is_verified_as_one_of_its_class),
       cmocka_unit_test(faults_cost_only_themselves),
       cmocka_unit_test(ranking_is_the_same_every_time),
       cmocka_unit_test(chunks_are_values_and_equal_variants_run_once),
