@@ -43,7 +43,7 @@ end
 local function wgmma_us(p, work, ceiling)
   local v = work.params
   local clock = ceiling.fma_gflops * 1e3 / (256 * ceiling.sm_count) -- clocks a microsecond
-  local groups, each = v.tile_q // 64, work.params.per_sm or 1
+  local groups, each = v.tile_q // 64, v.per_sm
   local products = 64 * v.tile_k * 2 * p.head_dim / (p.dtype == "e4m3" and 4096 or 2048)
   local weights = 64 * v.tile_k / 16
   local shown = (groups * each < 3 and weights >= products) and 1.1 or 0.62
@@ -111,15 +111,15 @@ return {
     mma_rung(128, 1, "the same under a causal mask"),
     mma_rung(64, 0, "Q stays in registers"),
     mma_rung(64, 1, "the same under a causal mask"),
-    wgmma_rung("head_dim 128", 128, 0, "bf16", { tile_q = { 128 }, tile_k = { 128, 144 } },
+    wgmma_rung("head_dim 128", 128, 0, "bf16", { tile_q = { 128 }, tile_k = { 128, 144 }, per_sm = { 1 } },
       "RH: tensor copies, two warpgroups in turn, S of a tile with P V of the one before"),
-    wgmma_rung("head_dim 128, causal", 128, 1, "bf16", { tile_q = { 128 }, tile_k = { 96, 128 } },
+    wgmma_rung("head_dim 128, causal", 128, 1, "bf16", { tile_q = { 128 }, tile_k = { 96, 128 }, per_sm = { 1 } },
       "RH under a causal mask: longest items first, from a counter"),
     wgmma_rung("head_dim 64, causal", 64, 1, "bf16",
       { tile_q = { 64, 192 }, tile_k = { 64, 128 }, per_sm = { 1, 3 } },
       "three warpgroups in step, or each with items of its own"),
     wgmma_rung("e4m3, head_dim 128", 128, 0, "e4m3",
-      { tile_q = { 128, 192 }, tile_k = { 96, 224 }, stages = { 2 } },
+      { tile_q = { 128, 192 }, tile_k = { 96, 224 }, per_sm = { 1 } },
       "V transposed in shared memory by warps that would idle"),
   },
 }
