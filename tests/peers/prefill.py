@@ -26,10 +26,10 @@ LENGTHS = (512, 1024, 2048, 4096, 8192, 16384)
 aten = torch.ops.aten
 
 
-def table_cases(dims):
+def table_cases(dims, masks, lengths):
     for d in dims:
-        for causal in (0, 1):
-            for s in LENGTHS:
+        for causal in masks:
+            for s in lengths:
                 yield dict(b=16384 // s, hq=2048 // d, hkv=2048 // d, sq=s, sk=s, d=d, causal=causal)
 
 
@@ -203,9 +203,13 @@ def measure(lib, flush, c, args):
     return result
 
 
+def numbers(text):
+    return [int(n) for n in text.split(",")]
+
+
 def cases_of(args):
-    dims = [int(d) for d in args.dims.split(",")]
-    table = [] if args.no_table else list(table_cases(dims))
+    dims = numbers(args.dims)
+    table = [] if args.no_table else list(table_cases(dims, numbers(args.causal), numbers(args.lengths)))
     return table + list(random_cases(dims, args.random, args.seed))
 
 
@@ -248,6 +252,8 @@ def main():
     parse.add_argument("--params", default="")
     parse.add_argument("--dtype", default="bf16", choices=list(TYPES))
     parse.add_argument("--dims", default="128,64,256", help="head dimensions")
+    parse.add_argument("--causal", default="0,1", help="rows of the table: without a mask, causal")
+    parse.add_argument("--lengths", default=",".join(map(str, LENGTHS)), help="rows of the table")
     parse.add_argument("--random", type=int, default=0, help="shapes drawn besides the table")
     parse.add_argument("--seed", type=int, default=1)
     parse.add_argument("--outliers", type=float, default=0, help="share of elements ten times as large")
