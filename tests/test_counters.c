@@ -185,7 +185,7 @@ static void test_pairs(void **state) {
 }
 
 // What Nsight Compute measured of tests/ncu/patterns.ptx on an NVIDIA H200 (driver 580.159.04,
-// 2026-11-29).  Each launch, of one warp, also writes y: one request of 4 sectors.
+// 2026-11-29 and 30).  Each launch, of one warp, also writes y: one request of 4 sectors.
 static const struct {
   const char *entry;
   uint64_t read_sectors, read_wavefronts, write_wavefronts, conflicts;
@@ -198,6 +198,10 @@ static const struct {
     {"s_broadcast", 0, 1, 1, 0},     {"s_v2", 0, 2, 2, 0},           {"s_v2_2way", 0, 4, 4, 4},
     {"s_v2_broadcast", 0, 1, 2, 0},  {"s_v4", 0, 4, 4, 0},           {"s_v4_2way", 0, 8, 8, 8},
     {"s_v4_8way", 0, 32, 32, 56},    {"s_v4_broadcast", 0, 2, 4, 0}, {"s_v4_padded", 0, 4, 4, 0},
+    {"s_v4_one_in_register", 0, 2, 4, 0},  {"s_v2_pairs", 0, 1, 2, 0},
+    {"s_v2_pairs_two_apart", 0, 1, 2, 0},  {"s_v4_pairs", 0, 2, 4, 0},
+    {"s_v4_pairs_two_apart", 0, 2, 4, 0},  {"s_v4_pairs_four_apart", 0, 4, 4, 0},
+    {"s_v4_halves_share", 0, 4, 4, 0},
     {"m_x4", 0, 4, 4, 0},            {"m_x4_8way", 0, 32, 32, 56},   {"m_x4_padded", 0, 4, 4, 0},
 };
 
@@ -245,6 +249,11 @@ static const struct {
     {"a_16_cg_xor8", COUNT_COPY, 16, 4, 0},    {"a_16_cg_by32", COUNT_COPY, 32, 32, 0},
     {"a_16_cg_by64", COUNT_COPY, 32, 32, 0},   {"a_16_cg_rotated", COUNT_COPY, 20, 12, 0},
     {"a_16_cg_swizzled", COUNT_COPY, 16, 4, 0}, {"a_16_cg_same", COUNT_COPY, 16, 32, 0},
+    {"a_16_cg_reversed", COUNT_COPY, 16, 4, 0}, {"a_16_cg_xor5", COUNT_COPY, 16, 4, 0},
+    {"a_16_cg_rotated2", COUNT_COPY, 16, 8, 0}, {"a_16_cg_rotated4", COUNT_COPY, 16, 8, 0},
+    {"a_16_cg_rows512", COUNT_COPY, 16, 4, 0}, {"a_16_ca_rotated", COUNT_COPY, 16, 4, 0},
+    {"a_16_ca_src64", COUNT_COPY, 32, 16, 0},  {"a_4_same", COUNT_COPY, 1, 32, 0},
+    {"a_8_src_pairs", COUNT_COPY, 4, 4, 0},
     {"t_red_global", COUNT_RED, 4, 0, 0},      {"t_red_global_apart", COUNT_RED, 32, 0, 0},
     {"t_red_global_f32_same", COUNT_RED, 32, 0, 0}, {"t_red_global_f32_pairs", COUNT_RED, 4, 0, 0},
     {"t_red_global_f32_quads", COUNT_RED, 4, 0, 0},
