@@ -134,6 +134,7 @@ static void bad_templates(void **state) {
       {"fragment_pitch", "bad_fragment_pitch", NULL},
       {"map_swizzle", "bad_map_swizzle", NULL},
       {"map_optional", "bad_map_optional", NULL},
+      {"partial", "bad_partial", NULL},
       {"field", "bad_field", NULL},
       {"ptx", "bad_ptx", NULL},
       {"hook_wrong", "hooked", "expand/hooks/wrong.ptx"},

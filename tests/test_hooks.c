@@ -51,6 +51,7 @@ static void other_templates(void **state) {
     pass(f, "prefill_thread", path, "hq=2,seqlens_q=20/0/12,seqlens_k=40/30/64,d=32");
     pass(f, "decode_fma", path, "hq=4,hkv=2,sq=3,seqlens_k=50/0/90,d=64,chunks=2,page=16");
     pass(f, "decode_mma", path, "hq=4,hkv=2,sq=3,sk=90,d=64,dtype=f16,chunks=2");
+    pass(f, "decode_span", path, "hq=4,hkv=2,sq=3,seqlens_k=90/0/33,d=64,dtype=f16,chunks=5,page=16");
     pass(f, "oracle_f64", path, "hq=2,sq=6,sk=33,d=32");
   }
 }

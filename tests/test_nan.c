@@ -16,6 +16,9 @@ static const Subject subjects[] = {
     {"prefill_wgmma", "sq=70,sk=150,d=64,dtype=bf16", true},
     {"prefill_wgmma", "sq=70,sk=150,d=64,dtype=e4m3", false},
     {"decode_mma", "sq=3,sk=150,d=64,dtype=f16,chunks=2", true},
+    {"decode_span", "sq=3,sk=150,d=64,dtype=bf16,chunks=5", true},
+    {"decode_span", "sq=3,sk=150,d=64,dtype=f16,dtype_kv=e5m2,chunks=5", true},
+    {"decode_span", "sq=3,sk=150,d=64,dtype=bf16,dtype_kv=e4m3,chunks=5", false},
 };
 
 // What is put where, besides random numbers.
