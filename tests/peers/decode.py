@@ -225,10 +225,10 @@ def measure(lib, flush, c, args):
     nbytes = kv_bytes(c, data.stored_k.element_size())
     good["ceiling_read"] = ceiling(lib, args.ceilings, nbytes)
     result["ceiling_read"] = {"error": 0, "good": True}
-    samples = 15 if nbytes > 5e8 else 21
+    samples = 11 if nbytes > 5e8 else 15
     for name, us in timing.eager(good, flush, samples=samples).items():
         result[name]["eager"] = us
-    for name, us in timing.graph(good, flush, samples=9, on_stream=lib.use_stream).items():
+    for name, us in timing.graph(good, flush, samples=7, on_stream=lib.use_stream).items():
         result[name]["graph"] = us
     return result
 
