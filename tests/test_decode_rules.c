@@ -470,12 +470,33 @@ static void bad_tables_are_told(void **state) {
   for (int i = 0; i < EXTRAS; i++) free(extra[i].host);
 }
 
+// Rows come in copies of 16 bytes, whatever the type: an address or a stride of 8 is refused.
+static void eight_bit_rows_are_aligned_to_a_copy(void **state) {
+  Context *c = *state;
+  Arena *a = arena_new();
+  Rules r = {"varlen=0" SMALL, 1, 40, 2, 64, 0, -1, -1, 0, 0, 0, 0, NULL};
+  Operator *op = make(c, a, &subjects[2], &r);
+  Dense k = dense(DT_E4M3, 4, (int64_t[]){BATCH, 40, KV, 64});
+  k.t.data = 4096 + 8;
+  assert_int_equal(operator_bind(op, "k", &k.t, c->d), ST_INPUT);
+  assert_non_null(strstr(diag_text(c->d), "is not aligned to 16 bytes"));
+  diag_reset(c->d);
+  k.t.data = 4096;
+  k.t.stride[1] += 8;
+  assert_int_equal(operator_bind(op, "k", &k.t, c->d), ST_INPUT);
+  assert_non_null(strstr(diag_text(c->d), "not a multiple of 16"));
+  diag_reset(c->d);
+  operator_free(op);
+  arena_free(a);
+  free(k.host);
+}
+
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, open_context, close_context)
   const struct CMUnitTest tests[] = {
       T(windows), T(caps_slopes_and_sinks), T(lengths), T(pages),
       T(pages_without_lengths_and_with_windows), T(a_bad_block_table_is_a_trap),
-      T(new_keys_are_appended), T(bad_tables_are_told),
+      T(eight_bit_rows_are_aligned_to_a_copy), T(new_keys_are_appended), T(bad_tables_are_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
