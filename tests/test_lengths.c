@@ -194,6 +194,11 @@ static void prefill(void **state) {
   pass(f, "prefill_wgmma", "", "hq=2,hkv=1," SEQUENCES ",causal=1,d=128,dtype=e4m3");
   pass(f, "prefill_wgmma", "varlen=1 q_stages=1", "b=2,hq=2,sq=70,sk=0,d=64,dtype=f16");
   pass(f, "prefill_wgmma", "varlen=1", "b=0,hq=2,sq=70,sk=9,d=64,dtype=f16");
+  // warpgroups without a key, or without a row, in several tiles
+  pass(f, "prefill_wgmma", "apart=1 stages=1 q_stages=1 tile_k=48",
+       "hq=2,seqlens_q=190/70,seqlens_k=200/260,d=64,dtype=f16,causal=1,wl=50");
+  pass(f, "prefill_wgmma", "apart=1 turns=0 tile_k=64",
+       "hq=2,sq=300,sk=200,d=64,dtype=f16,wl=90,wr=20");
   pass(f, "prefill_mma", "varlen=1 stages=3", "b=2,hq=2,sq=70,sk=90,d=64,dtype=f16,causal=1");
 }
 
