@@ -1,5 +1,8 @@
 // prefill_mma verified on the interpreter: every head_dim, tile and stage count, lengths near the
 // edges of tiles, and sanitized in several schedules.
+#include <math.h>
+
+#include "verify_data.h"
 #include "verify_kit.h"
 
 static void judge(Fixture *f, const char *params, const char *problem, const VerifyOpts *opts,
@@ -72,6 +75,27 @@ static void any_scale(void **state) {
   pass(*state, "", "b=1,hq=2,sq=20,sk=90,d=64,dtype=f16,scale=0");
 }
 
+// Infinities of K and V: a weight of 0 where the score is -inf, NaN where it is +inf, an infinite
+// output; the other rows and columns as ever.
+static void infinities(void **state) {
+  Fixture *f = *state;
+  static const char *const problems[] = {"b=1,hq=2,hkv=1,sq=45,sk=75,d=64,causal=1,dtype=f32",
+                                         "b=1,hq=2,sq=45,sk=75,d=64,dtype=f32",
+                                         "b=1,hq=2,sq=45,sk=75,d=64,dtype=bf16"};
+  for (int i = 0; i < 3; i++) {
+    AttnInputs in = {0};
+    Problem *p;
+    if (problem_parse(f->a, problems[i], &p, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
+    assert_int_equal(inputs_make(p, p->dtype, FILL_NAN, &in, f->d), ST_OK);
+    inputs_fill_random(&in, 5);
+    host_set(&in.k, 0, 40, 0, 3, -INFINITY); // some rows see it, with causal
+    host_set(&in.v, 0, 5, 0, 7, INFINITY); // and all this
+    VerifyOpts opts = {.seed = 3, .threads = 2, .real = &in};
+    judge(f, "tile_q=32 tile_k=16 warps=2", problems[i], &opts, ST_OK);
+    inputs_free(&in);
+  }
+}
+
 static void what_is_refused(void **state) {
   VerifyOpts opts = {.seed = 3, .threads = 2};
   judge(*state, "", "b=1,hq=1,sq=1,sk=1,d=64,dtype=f64", &opts, ST_INPUT);
@@ -104,8 +128,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_head_dim),   cmocka_unit_test(split_tf32),
       cmocka_unit_test(tiles_and_stages), cmocka_unit_test(lengths_near_the_edges),
-      cmocka_unit_test(any_scale),        cmocka_unit_test(what_is_refused),
-      cmocka_unit_test(sanitized),
+      cmocka_unit_test(any_scale),        cmocka_unit_test(infinities),
+      cmocka_unit_test(what_is_refused),  cmocka_unit_test(sanitized),
   };
   return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }
