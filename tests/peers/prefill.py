@@ -69,9 +69,12 @@ class Data:
         self.want = torch.empty(c["b"], len(self.rows), c["hq"], c["d"], device="cuda",
                                 dtype=torch.float64)
         plain = torch.empty_like(self.want)
+        weights = torch.empty(c["b"], len(self.rows), c["hq"], c["sk"], device="cuda")
         for b in range(c["b"]):
             for h in range(c["hq"]):
-                self.want[b, :, h], plain[b, :, h] = self.row_answers(b, h)
+                self.want[b, :, h], plain[b, :, h], weights[b, :, h] = self.row_answers(b, h)
+        if self.dtype == torch.float32:
+            plain = self.sums_in_order(weights).double()
         # the gate of docs/verification.md: twice the plain formula's error, and one unit at max |O|
         # (four times for e4m3)
         unit = {torch.bfloat16: 2.0**-8, torch.float16: 2.0**-11, torch.float32: 2.0**-24}[self.dtype_o]
@@ -111,7 +114,15 @@ class Data:
         lift = 256 if self.descale else 1  # weights of 8 bits are rounded where e4m3 has most digits
         rounded = (p * lift).to(self.dtype).to(torch.float32).double() / lift
         plain = (rounded @ v).float() / p.sum(-1, keepdim=True)
-        return torch.softmax(s64, -1) @ v, plain.to(self.dtype_o).double()
+        return torch.softmax(s64, -1) @ v, plain.to(self.dtype_o).double(), p
+
+    def sums_in_order(self, p):
+        """P V in fp32, key by key: the error that 16-bit answers hide."""
+        v = self.v.repeat_interleave(self.c["hq"] // self.c["hkv"], 2)
+        o = torch.zeros(self.want.shape, device="cuda")
+        for j in range(self.c["sk"]):
+            o.addcmul_(p[..., j, None], v[:, None, j])
+        return o / p.sum(-1, keepdim=True)
 
     def mean_square(self, o):
         """Root of the mean square error of the sampled rows, by the mean square of the answer."""
