@@ -185,6 +185,7 @@ static void prefill(void **state) {
       {"prefill_thread", "d=32,dtype=f32"}, {"prefill_mma", "d=64,dtype=f16"},
       {"prefill_mma", "d=128,dtype=bf16"},  {"prefill_mma", "d=32,dtype=f32"},
       {"prefill_wgmma", "d=64,dtype=f16"},  {"prefill_wgmma", "d=192,dv=128,dtype=bf16"},
+      {"prefill_fma", "d=32,dtype=f32"},    {"prefill_tile", "d=64,dtype=f32"},
   };
   Fixture *f = *state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -199,6 +200,7 @@ static void prefill(void **state) {
        "hq=2,seqlens_q=190/70,seqlens_k=200/260,d=64,dtype=f16,causal=1,wl=50");
   pass(f, "prefill_wgmma", "apart=1 turns=0 tile_k=64",
        "hq=2,sq=300,sk=200,d=64,dtype=f16,wl=90,wr=20");
+  pass(f, "prefill_tile", "stages=0", "hq=2,hkv=1," SEQUENCES ",d=32,dtype=f16,causal=1");
   pass(f, "prefill_mma", "varlen=1 stages=3", "b=2,hq=2,sq=70,sk=90,d=64,dtype=f16,causal=1");
 }
 
