@@ -143,18 +143,22 @@ static void every_rule(void **state) {
 
 static void hooked(void **state) {
   Fixture *f = *state;
-  const char *hook = SOURCE_DIR "/tests/kernels/slope.hook";
-  VerifyOpts opts = {.seed = 3, .threads = 2, .build = {.hook_path = hook}};
+  static const char *const hooks[][2] = {
+      {"tests/kernels/slope.hook", "b=2,hq=4,hkv=2,sq=45,sk=90,d=64,causal=1,slope=0.1"},
+      {"examples/hooks/causal.hook", "b=1,hq=2,sq=90,sk=130,d=64"},
+      {"examples/hooks/document.hook", "b=2,hq=2,sq=90,sk=90,d=64"},
+  };
   static const char *const on[] = {"prefill_fma", "prefill_tile"};
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < 6; i++) {
+    const char *hook = arena_printf(f->a, SOURCE_DIR "/%s", hooks[i / 2][0]);
+    VerifyOpts opts = {.seed = 3, .threads = 2, .build = {.hook_path = hook}};
     Problem *p;
     Verdict v;
     diag_reset(f->d);
-    if (problem_open_hooked(f->s, f->a, "b=2,hq=4,hkv=2,sq=45,sk=90,d=64,causal=1,slope=0.1", hook,
-                            &p, f->d) != ST_OK)
+    if (problem_open_hooked(f->s, f->a, hooks[i / 2][1], hook, &p, f->d) != ST_OK)
       fail_msg("%s", diag_text(f->d));
-    Status st = verify(f->s, f->sim, on[i], NULL, p, &opts, &v, f->a, f->d);
-    if (st != ST_OK) fail_msg("%s: %s%s", on[i], diag_text(f->d), verdict_text(f->a, &v));
+    Status st = verify(f->s, f->sim, on[i % 2], NULL, p, &opts, &v, f->a, f->d);
+    if (st != ST_OK) fail_msg("%s: %s%s", on[i % 2], diag_text(f->d), verdict_text(f->a, &v));
   }
 }
 
