@@ -1,60 +1,17 @@
 // prefill_tile and prefill_fma verified on the interpreter: every head_dim, shapes of lanes and
 // tiles, every rule, lengths near the edges of tiles, and sanitized in several schedules.
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "verify_data.h"
-
-typedef struct Fixture {
-  Arena *a;
-  Diag *d;
-  Session *s;
-  Device *sim;
-} Fixture;
-
-static int setup(void **state) {
-  Fixture *f = test_calloc(1, sizeof *f);
-  f->a = arena_new();
-  f->d = diag_new();
-  f->s = session_open(NULL, f->d);
-  assert_non_null(f->s);
-  if (device_open("sim", &f->sim, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
-  *state = f;
-  return 0;
-}
-
-static int teardown(void **state) {
-  Fixture *f = *state;
-  device_close(f->sim);
-  session_close(f->s);
-  arena_free(f->a);
-  diag_free(f->d);
-  test_free(f);
-  return 0;
-}
+#include "verify_kit.h"
 
 // variant: a template's name and parameters.
 static void judge(Fixture *f, const char *variant, const char *problem, const VerifyOpts *opts,
                   Status want) {
-  Problem *p;
-  Params given = {0};
-  Verdict v = {0};
-  char name[64], word[64];
+  char name[64];
   int n;
   assert_int_equal(sscanf(variant, "%63s%n", name, &n), 1);
-  diag_reset(f->d);
-  if (problem_parse(f->a, problem, &p, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
-  for (variant += n; sscanf(variant, "%63s%n", word, &n) == 1; variant += n)
-    assert_int_equal(params_parse(f->a, &given, word, f->d), ST_OK);
-  Status st = verify(f->s, f->sim, name, &given, p, opts, &v, f->a, f->d);
-  if (st != want)
-    fail_msg("%s: status %d\n%s%s", problem, (int)st, diag_text(f->d), verdict_text(f->a, &v));
+  fixture_verify(f, name, variant + n, problem, opts, want);
 }
 
 static void pass(Fixture *f, const char *variant, const char *problem) {
@@ -218,5 +175,5 @@ int main(void) {
       cmocka_unit_test(infinities),
       cmocka_unit_test(what_is_refused), cmocka_unit_test(sanitized),
   };
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }
