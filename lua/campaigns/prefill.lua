@@ -13,6 +13,27 @@ local function thread_us(p, work, ceiling)
   }
 end
 
+-- Several queries a thread: for 256 multiply-adds 440 issue slots with rows from L1, 370 with rows
+-- from shared memory, and two warps a scheduler that wait for half of the time.
+local function tile_us(p, work, ceiling)
+  local slots = work.params.stages == 0 and 440 or 370
+  return {
+    us = attention.fma_us(p, ceiling) * slots / 256 / 0.5,
+    why = ("%d issue slots for 256 multiply-adds, and as long again in waiting"):format(slots),
+  }
+end
+
+-- Register tiles: 88 % of the issue slots are multiply-adds, and a tenth of the time is waiting.  A
+-- tile that the diagonal cuts is computed whole: half a tile more on either side.
+local function fma_us(p, work, ceiling)
+  local v, cut = work.params, 1
+  if p.causal == 1 then cut = 1 + (v.tile_q + v.tile_k) / p.seqlen_k end
+  return {
+    us = attention.fma_us(p, ceiling) * cut / (0.88 * 0.9) + 2,
+    why = "88 % of the issue slots are multiply-adds; a tenth is waiting",
+  }
+end
+
 -- mma.sync: a tensor core does 16 multiply-adds for one of the fp32 pipe, 62 % of that by mma.sync
 -- on Hopper.  Two warps a scheduler reach 63 % of it (the first measurement); an SM has two blocks,
 -- and a wave that is not full takes as long as a full one.  A block's first tiles arrive 1 us late,
@@ -26,6 +47,7 @@ local function mma_us(p, work, ceiling)
     pairs = v.tile_q * (p.seqlen_k + v.tile_q + v.tile_k) / 2
   end
   local rate = 16 * 0.62 * 0.63 * ceiling.fma_gflops * 1e3 / (2 * ceiling.sm_count) -- of a block
+  if p.dtype == "f32" then rate = rate / 6 end -- three products at half of the rate
   local one = 4 * pairs * p.head_dim / rate + 1
   local waves = blocks / (2 * ceiling.sm_count)
   if p.causal == 0 then waves = math.ceil(waves) end -- causal blocks differ, and fill the gaps
@@ -72,6 +94,25 @@ local function square(d, causal, dtype)
   return list
 end
 
+local function fp32_rung(name, template, predict, params, doc)
+  local problems = {}
+  for _, d in ipairs { 64, 128 } do
+    for causal = 0, 1 do
+      local shape = "b=4,hq=%d,hkv=%d,sq=4096,sk=4096,d=%d,causal=%d,dtype=f32"
+      problems[#problems + 1] = shape:format(2048 // d, 2048 // d, d, causal)
+    end
+  end
+  return {
+    name = name,
+    doc = doc,
+    template = template,
+    problems = problems,
+    params = params,
+    limit = 300,
+    predict = predict,
+  }
+end
+
 local function mma_rung(d, causal, doc)
   return {
     name = ("mma.sync: head_dim %d%s"):format(d, causal == 1 and ", causal" or ""),
@@ -107,6 +148,14 @@ return {
       limit = 900,
       predict = thread_us,
     },
+    fp32_rung("R1: several queries a thread", "prefill_tile", tile_us,
+      { stages = { 0 }, queries = { 2, 4 }, unroll = { 1, 2 } }, "rows from L1, 16 bytes at once"),
+    fp32_rung("R2: tiles in shared memory", "prefill_tile", tile_us,
+      { stages = { 2, 3 }, queries = { 2, 4 }, unroll = { 2 } }, "the same, rows by cp.async"),
+    fp32_rung("R3: register tiles", "prefill_fma", fma_us,
+      { tile_q = { 128 }, tile_k = { 32, 64 }, unroll = { 8, 16 } }, "S and O like matrix products"),
+    fp32_rung("split tf32", "prefill_mma", mma_us,
+      { tile_q = { 64, 128 }, tile_k = { 16, 32 }, warps = { 4 } }, "three products of tf32 for one"),
     mma_rung(128, 0, "R5/R6: 16 or 32 rows a warp, 32 or 64 keys, one or two stages"),
     mma_rung(128, 1, "the same under a causal mask"),
     mma_rung(64, 0, "Q stays in registers"),
