@@ -122,7 +122,28 @@ static void every_template(void **state) {
   for (int i = 0; i < n; i++) check_template(c, all[i]);
 }
 
+// Features that shift the registers, for one chip.
+static void with_features(void **state) {
+  static const char *const names[] = {"prefill_mma", "prefill_wgmma"};
+  static const char *const features[][2] = {
+      {"varlen", "head_dim=64"}, {"varlen", "head_dim=128"}, {"window", "head_dim=64"},
+      {"window", "head_dim=128"}};
+  Context *c = *state;
+  if (!have_ptxas()) skip();
+  for (int t = 0; t < 2; t++)
+    for (int i = 0; i < 4; i++) {
+      Params p = {0};
+      Arena *a = arena_new();
+      params_set(a, &p, features[i][0], "true");
+      params_set(a, &p, "causal", i % 2 ? "true" : "false");
+      params_parse(a, &p, features[i][1], c->d);
+      check_for(c, names[t], &p, 90, t ? 'a' : 0);
+      arena_free(a);
+    }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_template)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_template),
+                                     cmocka_unit_test(with_features)};
   return cmocka_run_group_tests(tests, open_context, close_context);
 }
