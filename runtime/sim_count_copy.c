@@ -27,6 +27,21 @@ static uint32_t bypass_wavefronts(const uint64_t from[32], const uint64_t to[32]
   return larger(lines, different(moved, reads, 0));
 }
 
+// Sectors that come from L2 for a phase: a sector of the source once for each sector of the destination that it
+// goes to, and once more if its halves go there swapped and not.
+static uint32_t bypass_sectors(const uint64_t from[32], const uint64_t to[32], uint32_t reads) {
+  uint32_t n = 0;
+  SIM_LANES(i, reads) {
+    bool seen = false;
+    SIM_LANES(k, reads & ((1u << i) - 1))
+      seen |= from[k] >> SECTOR_SHIFT == from[i] >> SECTOR_SHIFT &&
+              to[k] >> SECTOR_SHIFT == to[i] >> SECTOR_SHIFT &&
+              !((from[k] ^ to[k] ^ from[i] ^ to[i]) >> SLOT_SHIFT & 1);
+    n += !seen;
+  }
+  return n;
+}
+
 // Lanes of `lanes` whose source has the most sharers of a bank: none of them is served with another.
 static uint32_t source_turns(const uint64_t from[32], uint32_t lanes, uint32_t size) {
   uint32_t in_bank[32] = {0}, most = 0;
@@ -64,7 +79,7 @@ CopyCost sim_copy_cost(const uint64_t from[32], const uint64_t to[32], uint32_t 
     c.wavefronts += bypass ? bypass_wavefronts(from, to, read, some)
                            : cached_wavefronts(from, to, read, some, size);
     if (bypass)
-      c.sectors += larger(different(from, read, SECTOR_SHIFT), different(to, read, SECTOR_SHIFT));
+      c.sectors += bypass_sectors(from, to, read);
   }
   return c;
 }

@@ -40,6 +40,11 @@ EXPLAINED = [
     ("decode_splitk", "", "shared load wavefronts", Fraction(24, 32),
      "24 LDS of 32: 8 words stay in registers"),
     ("combine", "", "shared load wavefronts", Fraction(12, 16), "8 LDS and 2 LDS.128 for 16 ld.shared"),
+    ("prefill_mma", "head_dim=64 dtype=f16 causal", "shared cp.async wavefronts", Fraction(1, 2),
+     "half can't be: 2048 wavefronts of 128 bytes for 524288 bytes"),
+    *((f"a_16_cg_{kernel}", "", "global read sectors", Fraction(times, 32),
+       "l1tex__m_xbar2l1tex_read_sectors has 32, as ours: what comes from L2")
+      for kernel, times in (("rotated", 20), ("same", 16), ("src64", 16), ("src32", 16))),
     ("prefill_wgmma", "head_dim=64", "global bulk read sectors", Fraction(46080, 45056),
      "64 rows of Q past the last query of each head, filled with zeros"),
     ("prefill_wgmma", "dtype=e4m3", "global bulk read sectors", Fraction(24576, 20480),
