@@ -33,7 +33,7 @@ void gate_skip(GateRun *g, const char *name, const char *why);
 void gate_note_damage(GateRun *g, GateResult *r, const Outputs *out);
 // Gate 2's tolerances from the plain formula's error and the sizes of the outputs.
 Expected expect_reference(const Reference *ref, const Outputs *out, int64_t every);
-// The same, and what products of e4m3 may err by besides.
+// The same, and what products of e4m3 and of split tf32 may err by besides.
 Expected expect_of_run(const GateRun *g, const Problem *p, const Reference *ref, const Outputs *out,
                        int64_t every);
 // A problem with one value changed, and the lengths of its sequences to fit.
