@@ -321,8 +321,12 @@ typedef struct SimDevice {
 // whose memory it is in; 0: the own one, as in .shared::cta.
 enum { SIM_RANK_SHIFT = 24 };
 // Of a block's shared memory the system's own (ISA 10, %reserved_smem_offset): the last of what can
-// be named.  There is no memory behind it here.
-enum { SIM_RESERVED_BYTES = 1024, SIM_RESERVED = (1 << SIM_RANK_SHIFT) - SIM_RESERVED_BYTES };
+// be named.  There is no memory behind it here.  Of 1024 bytes an H200 has 288 in use.
+enum {
+  SIM_RESERVED_BYTES = 1024,
+  SIM_RESERVED_USED = 288,
+  SIM_RESERVED = (1 << SIM_RANK_SHIFT) - SIM_RESERVED_BYTES
+};
 
 static inline SimDevice *sim_of(Device *dev) { return (SimDevice *)dev; }
 

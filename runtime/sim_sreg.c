@@ -62,7 +62,7 @@ static uint64_t value(const Warp *w, PtxSreg s, uint8_t dim, uint32_t lane) {
   case PTX_SREG_RESERVED_SMEM_OFFSET_BEGIN:
   case PTX_SREG_RESERVED_SMEM_OFFSET_0:
   case PTX_SREG_RESERVED_SMEM_OFFSET_1: return SIM_RESERVED;
-  case PTX_SREG_RESERVED_SMEM_OFFSET_END: return SIM_RESERVED + SIM_RESERVED_BYTES;
+  case PTX_SREG_RESERVED_SMEM_OFFSET_END: return SIM_RESERVED + SIM_RESERVED_USED;
   case PTX_SREG_RESERVED_SMEM_OFFSET_CAP: return SIM_RESERVED_BYTES;
   default: return 0; // %smid, %gridid
   }

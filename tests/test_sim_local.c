@@ -44,9 +44,10 @@ static const struct { const char *name, *body, *traps; uint32_t want; } cases[] 
      ".shared .b8 s[64]; mov.u32 %r1, %reserved_smem_offset_1; st.shared.u32 [%r1+16], %r0;",
      "writes 4 bytes of the shared memory that the system reserves", 0},
     {"its place alone",
-     ".shared .b8 s[64]; mov.u32 %r1, %reserved_smem_offset_1; mov.u32 %r2, "
-     "%reserved_smem_offset_begin; sub.u32 %r1, %r1, %r2; setp.lt.u32 %p0, %r1, 1024;\n"
-     "selp.u32 %r1, 1, 0, %p0; st.global.u32 [%rd0], %r1;", NULL, 1},
+     "mov.u32 %r1, %reserved_smem_offset_1; mov.u32 %r2, %reserved_smem_offset_begin;\n" // one place
+     "mov.u32 %r3, %reserved_smem_offset_end; mov.u32 %r4, %reserved_smem_offset_cap;\n"
+     "sub.u32 %r1, %r1, %r2; sub.u32 %r3, %r3, %r2; mad.lo.u32 %r4, %r4, 1000, %r3; add.u32 %r4, %r4, "
+     "%r1; st.global.u32 [%rd0], %r4;", NULL, 1024288}, // as on an H200: 288 bytes of 1024
 };
 
 static void test_local(void **state) {

@@ -27,6 +27,8 @@ for file in scalar half shared idioms pointers tensor groups wmma; do
 done
 every hopper.cu sm_90a
 one hopper.cu sm_90a lineinfo -O3 -lineinfo
-# What is long and of which other files have enough: the debugger's tables.
-sed -i '/^\t*\.section\t/,/^\t*}/d' groups.*.debug.ptx wmma.*.debug.ptx tensor.*.debug.ptx
+# What is long and of which other files have enough: the debugger's tables.  Without them the target
+# must not say "debug".
+sed -i -e '/^\t*\.section\t/,/^\t*}/d' -e 's/^\(\.target sm_[0-9a]*\), debug/\1/' \
+  groups.*.debug.ptx wmma.*.debug.ptx tensor.*.debug.ptx
 mv ./*.ptx "$here"
