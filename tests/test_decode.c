@@ -167,6 +167,10 @@ static void in_spans(void **state) {
                           lengths[i], i % 2, 1 + 5 * i),
              &opts, ST_OK);
   judge_of(f, "decode_span", "", "b=1,hq=2,hkv=1,sq=1,sk=4200,d=64,dtype=f16,chunks=140", &opts, ST_OK);
+  // in two levels: groups of 16 pieces and a rest, one group only, whole items between them
+  judge_of(f, "decode_span", "tree=1", "b=1,hq=6,hkv=1,sq=1,sk=4200,d=64,dtype=f16,chunks=140", &opts, ST_OK);
+  judge_of(f, "decode_span", "tree=1", "b=2,hq=4,hkv=2,sq=2,sk=700,d=64,dtype=f16,causal=1,chunks=68", &opts, ST_OK);
+  judge_of(f, "decode_span", "tree=1 helpers=1", "b=5,hq=2,hkv=2,sq=1,sk=90,d=96,dtype=bf16,chunks=13", &opts, ST_OK);
   judge_of(f, "decode_span", "", "b=0,hq=2,sq=3,sk=5,d=64,dtype=f16", &opts, ST_OK);
   judge_of(f, "decode_span", "", "b=2,hq=2,sq=0,sk=5,d=64,dtype=f16", &opts, ST_OK);
   judge_of(f, "decode_span", "sinks=1", "b=2,hq=4,sq=1,sk=50,d=64,dtype=f16,chunks=5", &opts, ST_OK);
@@ -185,6 +189,8 @@ static void in_spans(void **state) {
     opts = (VerifyOpts){.seed = seed, .threads = 2, .sanitize = true, .schedule = seed};
     judge_of(f, "decode_span", "warps=2 stages=3",
              "b=2,hq=6,hkv=2,sq=2,sk=175,d=64,dtype=bf16,causal=1,chunks=7", &opts, ST_OK);
+    judge_of(f, "decode_span", "tree=1 tile_k=16 warps=2 helpers=2",
+             "b=1,hq=6,hkv=2,sq=1,sk=400,d=64,dtype=bf16,chunks=40", &opts, ST_OK);
   }
   device_sim_opts(f->sim, &(SimOpts){.threads = 0});
 }
