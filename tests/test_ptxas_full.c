@@ -142,8 +142,31 @@ static void with_features(void **state) {
     }
 }
 
+// The most registers on Hopper: e4m3's transpose in 32 of them, blocks that share an SM, every rule.
+static void on_hopper(void **state) {
+  static const char *const variants[] = {
+      "dtype=e4m3 causal=1 head_dim=64", "dtype=e4m3 causal=1 head_dim=128",
+      "dtype=e4m3 causal=1 head_dim=256", "dtype=e4m3 tile_q=128 tile_k=224",
+      "dtype=e4m3 varlen=1 softcap=1 alibi=1 sinks=1 window=1",
+      "head_dim=64 causal=1 tile_q=64 tile_k=64 per_sm=3 stages=3",
+      "head_dim=128 causal=1 tile_q=64 tile_k=80 per_sm=2",
+      "head_dim=128 causal=1 softcap=1 alibi=1 sinks=1 window=1",
+      "head_dim=256 causal=1 softcap=1 alibi=1 sinks=1 window=1"};
+  Context *c = *state;
+  if (!have_ptxas()) skip();
+  for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
+    Params p = {0};
+    Arena *a = arena_new();
+    char *rest = arena_strdup(a, variants[i]);
+    for (char *word; (word = strtok_r(rest, " ", &rest));)
+      assert_int_equal(params_parse(a, &p, word, c->d), ST_OK);
+    check_for(c, "prefill_wgmma", &p, 90, 'a');
+    arena_free(a);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(every_template),
-                                     cmocka_unit_test(with_features)};
+                                     cmocka_unit_test(with_features), cmocka_unit_test(on_hopper)};
   return cmocka_run_group_tests(tests, open_context, close_context);
 }
