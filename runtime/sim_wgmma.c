@@ -185,10 +185,10 @@ static const Op *same_lanes(Warp *w, const Op *op, uint32_t at, char name) {
 // Bounds of an operand's bytes, all inside shared memory.
 static const Op *measure(Warp *w, const Op *op, uint64_t bits, bool mn_major, int rows, char name,
                          uint32_t *low, uint32_t *high) {
-  uint32_t at[WGMMA_MAX_CHUNKS];
-  MatrixDesc d = sim_desc(bits);
+  const DescChunks *list = sim_desc_list(w->cta->wgmma, name == 'B', bits, mn_major, rows);
+  const uint32_t *at = list->at;
   uint64_t size = w->cta->shared.bytes;
-  int n = sim_desc_chunks(&d, mn_major, rows, at);
+  int n = list->n;
   *low = UINT32_MAX, *high = 0;
   for (int i = 0; i < n; i++) {
     *low = at[i] < *low ? at[i] : *low;
@@ -321,13 +321,11 @@ static int runs_of(const uint32_t *at, int n, uint32_t low, uint32_t nchunks, As
 }
 
 // Sanitized runs: the operand, between those bounds, is read by the asynchronous proxy from now on.
-static void note_reads(Warp *w, const Op *op, uint32_t event, uint64_t bits, bool mn_major,
-                       int rows, uint32_t low, uint32_t high) {
-  uint32_t at[WGMMA_MAX_CHUNKS];
+static void note_reads(Warp *w, const Op *op, uint32_t event, const DescChunks *list, uint32_t low,
+                       uint32_t high) {
   AsyncRun runs[WGMMA_MAX_CHUNKS];
-  MatrixDesc d = sim_desc(bits);
-  int n = sim_desc_chunks(&d, mn_major, rows, at);
-  sim_race_async_reads(w, op, event, runs, runs_of(at, n, low, (high - low) / WGMMA_CHUNK, runs));
+  uint32_t nchunks = (high - low) / WGMMA_CHUNK;
+  sim_race_async_reads(w, op, event, runs, runs_of(list->at, list->n, low, nchunks, runs));
 }
 
 static const Op *new_issue(Warp *w, const Op *op, WgmmaIssue *issue) {
@@ -342,9 +340,11 @@ static const Op *new_issue(Warp *w, const Op *op, WgmmaIssue *issue) {
     return stop;
   issue->event = sim_race_async_event(w, op, 0);
   if (issue->event && !s->a_regs)
-    note_reads(w, op, issue->event, issue->a, s->mn_a, 64, issue->low_a, issue->high_a);
+    note_reads(w, op, issue->event, sim_desc_list(w->cta->wgmma, 0, issue->a, s->mn_a, 64),
+               issue->low_a, issue->high_a);
   if (issue->event)
-    note_reads(w, op, issue->event, issue->b, s->mn_b, s->n, issue->low_b, issue->high_b);
+    note_reads(w, op, issue->event, sim_desc_list(w->cta->wgmma, 1, issue->b, s->mn_b, s->n),
+               issue->low_b, issue->high_b);
   if (g->n == g->cap) {
     g->cap = g->cap ? 2 * g->cap : 16;
     g->issues = realloc(g->issues, (size_t)g->cap * sizeof *g->issues);

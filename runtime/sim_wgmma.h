@@ -64,7 +64,17 @@ typedef struct WarpGroup {
   const Op **writers;  // [warp][suspect]: who wrote the register since the last fence
 } WarpGroup;
 
+// Where the chunks of an operand are, of descriptors seen lately: kernels use few, again and again.
+typedef struct DescChunks {
+  uint64_t bits;
+  int rows, n; // n 0: empty
+  bool mn;
+  uint32_t at[WGMMA_MAX_CHUNKS];
+} DescChunks;
+enum { WGMMA_LISTS = 16 };
+
 typedef struct Wgmma {
+  DescChunks lists[2][WGMMA_LISTS]; // of A, of B
   WarpGroup groups[SIM_MAX_WARPS / WGMMA_WARPS];
   int in_flight; // issues
 } Wgmma;
@@ -74,6 +84,9 @@ const Op *sim_wgmma_multiply(Warp *w, WgmmaIssue *issue);
 // Its operands in shared memory, when the last warp issues it: written, and nothing due to write them.
 const Op *sim_wgmma_check(Warp *w, const WgmmaIssue *issue);
 void sim_wgmma_random(Cta *c); // SIM_RANDOM: some of what is in flight is computed
+
+// Operand 0 (A) or 1 (B).  Stays as it is until the next call for the same operand.
+const DescChunks *sim_desc_list(Wgmma *g, int operand, uint64_t bits, bool mn, int rows);
 
 bool sim_wgmma_new(Cta *c);
 void sim_wgmma_free(Cta *c);

@@ -45,3 +45,14 @@ static int mn_major(const MatrixDesc *d, int rows, uint32_t *at) {
 int sim_desc_chunks(const MatrixDesc *d, bool mn, int rows, uint32_t *at) {
   return mn ? mn_major(d, rows, at) : k_major(d, rows, at);
 }
+
+const DescChunks *sim_desc_list(Wgmma *g, int operand, uint64_t bits, bool mn, int rows) {
+  uint64_t start = bits & 0x3fff;
+  DescChunks *l = &g->lists[operand][(start >> 1 ^ start >> 5 ^ start >> 9) % WGMMA_LISTS];
+  if (l->n && l->bits == bits && l->rows == rows && l->mn == mn)
+    return l;
+  MatrixDesc d = sim_desc(bits);
+  *l = (DescChunks){.bits = bits, .rows = rows, .mn = mn};
+  l->n = sim_desc_chunks(&d, mn, rows, l->at);
+  return l;
+}

@@ -7,7 +7,7 @@
 // ---- operands in shared memory ------------------------------------------------------------------
 typedef struct Operand {
   const uint8_t *data; // shared memory
-  uint32_t at[WGMMA_MAX_CHUNKS];
+  const uint32_t *at;  // of the chunks
   int chunks, rows;
   bool mn_major;
 } Operand;
@@ -31,11 +31,12 @@ static const Op *trap_shadow(Warp *w, const WgmmaIssue *issue, const Operand *o,
 static const Op *open_operand(Warp *w, const WgmmaIssue *issue, Operand *o, uint64_t bits,
                               bool mn_major, int rows, char name) {
   const Memory *m = &w->cta->shared;
-  MatrixDesc d = sim_desc(bits);
+  const DescChunks *list = sim_desc_list(w->cta->wgmma, name == 'B', bits, mn_major, rows);
   o->data = m->data;
   o->rows = rows;
   o->mn_major = mn_major;
-  o->chunks = sim_desc_chunks(&d, mn_major, rows, o->at);
+  o->at = list->at;
+  o->chunks = list->n;
   uint64_t all = ~UINT64_C(0), any = 0, v[2];
   for (int i = 0; i < o->chunks; i++) {
     memcpy(v, m->shadow + o->at[i], sizeof v);
