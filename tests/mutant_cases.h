@@ -1,7 +1,8 @@
 // What the mutants run on: every template of kind prefill or decode that there is, found by itself.
 //
-// A base variant with the smallest tiles takes every problem of its kind; every other value of every
-// parameter makes one more variant, for the lines that only it has.
+// A base variant with the smallest tiles takes every problem of its kind, with windows, caps, slopes,
+// sinks and values of another length where it has them; every other value of every parameter makes
+// one more variant, for the lines that only it has.
 #ifndef PTXSMITH_MUTANT_CASES_H
 #define PTXSMITH_MUTANT_CASES_H
 
@@ -15,23 +16,73 @@ typedef struct Bench {
   const TemplateInfo *tmpl;
   Params base;
   Score score;
+  int steps; // launches of the base variant: a second one of others is scored with who always has it
   int variants, problems;
   int wrong; // problems that the kernel itself fails
+  bool deep; // every schedule everywhere
 } Bench;
 
+// $q5: tile_q + 5; $k11: four tile_k + 11; $w3: tile_k + 3; $x3: two tile_k + 3; $v: another
+// head_dim_v than head_dim.  Every variant takes the first four.
 static const char *const prefill_problems[] = {
     "b=1,hq=2,hkv=1,sq=$q5,sk=$k11,causal=1", // tails, whole, cut and absent tiles
-    "b=2,hq=2,hkv=2,sq=$q-3,sk=$k-1",
+    "b=2,hq=2,hkv=2,sq=$q-3,sk=$k1", // one key in the last tile
     "b=1,hq=2,hkv=1,sq=$q9,sk=3,causal=1", // rows that see no key
     "b=1,hq=1,sq=3,sk=0",
+    "b=1,hq=2,hkv=1,sq=$q5,sk=$k11,wl=$w3,wr=$w7",
+    "b=1,hq=2,hkv=1,sq=5,sk=$k11,wl=$x3,wr=2", // whole tiles with cut ones on both sides
+    "b=2,hq=4,hkv=2,sq=$q5,sk=$k11,causal=1,wl=$w3,softcap=3,alibi=1,sinks=1",
+    "b=1,hq=2,hkv=1,sq=$q5,sk=$k11,softcap=2",
+    "b=2,hq=4,hkv=2,sq=9,sk=$k3,alibi=1",
+    "b=1,hq=2,hkv=1,sq=$q9,sk=5,causal=1,sinks=1", // rows that see the sink only
+    "b=1,hq=2,hkv=1,sq=5,sk=$k11,dv=$v",
+    "b=6,hq=2,hkv=1,seqlens_q=$q5/0/7/33/20/1,seqlens_k=$k11/9/3/100/50/7,causal=1",
+    "b=2,hq=2,hkv=1,sq=$q5,sk=70,page=24", // no multiple of a tile
+    "b=2,hq=2,hkv=1,sq=$q5,sk=72,page=24", // whole pages
 };
 static const char *const decode_problems[] = {
-    "b=1,hq=2,hkv=1,sq=1,sk=70,chunks=2",
-    "b=2,hq=6,hkv=2,sq=3,sk=300,chunks=3,causal=1",
+    "b=1,hq=2,hkv=1,sq=1,sk=65,chunks=2", // one key in the last tile
+    "b=2,hq=6,hkv=2,sq=7,sk=75,chunks=3,causal=1",
+    "b=1,hq=1,sq=3,sk=60,chunks=12",          // three rows, no power of two
+    "b=1,hq=1,sq=33,sk=32,chunks=3,causal=1", // a row that sees no key beside one of many
     "b=1,hq=3,hkv=1,sq=7,sk=4,chunks=2,causal=1",
     "b=1,hq=2,hkv=2,sq=1,sk=0,chunks=1",
+    "b=2,hq=2,hkv=1,sq=0,sk=9,chunks=2",
+    "b=1,hq=2,hkv=1,sq=3,sk=200,chunks=2,wl=75,wr=40",
+    "b=2,hq=6,hkv=2,sq=3,sk=170,chunks=2,causal=1,wl=90,softcap=3,alibi=1,sinks=1",
+    "b=1,hq=2,hkv=1,sq=2,sk=100,chunks=3,softcap=2",
+    "b=2,hq=2,hkv=2,sq=2,sk=90,chunks=1,alibi=1",
+    "b=1,hq=2,hkv=1,sq=7,sk=4,chunks=2,causal=1,sinks=1",
+    "b=3,hq=2,hkv=1,sq=2,seqlens_k=100/0/37,chunks=2,causal=1",
+    "b=35,hq=5,hkv=1,sq=4,seqlens_k=seed:3,sk=20,chunks=3", // more sequences than lanes
+    "b=2,hq=2,hkv=1,sq=2,sk=190,chunks=1,page=24", // no multiple of a tile
+    "b=2,hq=2,hkv=1,sq=2,sk=96,chunks=2,page=24",  // whole pages
+    "b=2,hq=2,hkv=1,sq=2,sk=24,chunks=1,page=24",
+    "b=2,hq=2,hkv=1,sq=2,sk=2,chunks=1,page=2",
 };
-enum { PROBLEMS_OF_KIND = 4 };
+enum {
+  EVERYWHERE = 4, // problems that every variant takes
+  PREFILL_PROBLEMS = sizeof prefill_problems / sizeof *prefill_problems,
+  DECODE_PROBLEMS = sizeof decode_problems / sizeof *decode_problems,
+};
+
+// What a problem may ask for, and the parameter of the templates that have it.
+static const struct { const char *text, *param; } rules[] = {
+    {",wl=", "window"}, {",softcap=", "softcap"}, {",alibi=", "alibi"}, {",sinks=", "sinks"},
+    {",dv=", "head_dim_v"}, {",seqlens_k=", "varlen"}, {",page=", "paged"}};
+enum { RULES = sizeof rules / sizeof *rules };
+
+static inline const ParamDecl *decl_of(const Bench *b, const char *name) {
+  for (int k = 0; k < b->tmpl->nparams; k++)
+    if (!strcmp(b->tmpl->params[k].name, name)) return &b->tmpl->params[k];
+  return NULL;
+}
+
+static inline bool has_rules(const Bench *b, const char *problem) {
+  for (int i = 0; i < RULES; i++)
+    if (strstr(problem, rules[i].text) && !decl_of(b, rules[i].param)) return false;
+  return true;
+}
 
 static inline const char *value_of(const Bench *b, const Params *p, const char *name) {
   Params all = {0};
@@ -59,15 +110,27 @@ static inline Params with(const Bench *b, const Params *p, const char *name, con
   return out;
 }
 
-// "$q5": the variant's tile_q + 5; "$k11": four tile_k + 11.
+static inline const char *other_dim(const Bench *b, const Params *base, const char *dim) {
+  const ParamDecl *decl = decl_of(b, "head_dim_v");
+  for (int v = 0; decl && v < decl->nvalues; v++) {
+    Params p = with(b, base, "head_dim_v", decl->values[v]);
+    if (strcmp(decl->values[v], dim) && is_legal(b, &p)) return decl->values[v];
+  }
+  return dim;
+}
+
 static inline const char *problem_for(const Bench *b, const Params *p, const char *text) {
   const char *tq = value_of(b, p, "tile_q"), *tk = value_of(b, p, "tile_k");
   const char *dim = value_of(b, p, "head_dim"), *dtype = value_of(b, p, "dtype");
   char *out = arena_strdup(b->arena, "");
   while (*text) {
     char *end = (char *)text + 1;
-    if (*text == '$') {
-      long tile = text[1] == 'q' ? tq ? atol(tq) : 5 : 4 * (tk ? atol(tk) : 8);
+    long key = tk ? atol(tk) : 8, tile = text[1] == 'q' ? tq ? atol(tq) : 5 : 4 * key;
+    if (!strncmp(text, "$v", 2)) {
+      out = arena_printf(b->arena, "%s%s", out, other_dim(b, p, dim));
+      end++;
+    } else if (*text == '$') {
+      if (text[1] == 'w' || text[1] == 'x') tile = text[1] == 'w' ? key : 2 * key;
       out = arena_printf(b->arena, "%s%ld", out, tile + strtol(text + 2, &end, 10));
     } else {
       out = arena_printf(b->arena, "%s%c", out, *text);
@@ -94,36 +157,54 @@ static inline Params smallest(const Bench *b) {
   return p;
 }
 
-static inline void bench_problem(Bench *b, const Params *p, const char *text, int stride) {
+static inline void bench_problem(Bench *b, const Params *p, const char *text, const Depth *depth) {
   MutantRun m;
   const char *problem = problem_for(b, p, text);
   Status st = mutant_open(&m, b->session, b->dev, b->tmpl->name, p, problem);
   if (st == ST_OK) {
     b->problems++;
-    score_problem(&m, stride, &b->score);
+    score_problem(&m, b->steps, depth, &b->score);
   } else {
-    bool wrong = st == ST_FAILED && is_plain(m.run.op);
+    bool wrong = !m.run.op || is_known(m.run.op);
     b->wrong += wrong;
-    print_message(wrong ? "  WRONG: %s %s: %s" : "  not run: %s %s: %s", b->tmpl->name, problem, diag_text(m.diag));
+    print_message("  %s: %s %s: %s", wrong ? "WRONG" : "not run", b->tmpl->name, problem,
+                  diag_text(m.diag));
     for (int i = 0; i < p->n; i++) print_message("    %s=%s\n", p->v[i].name, p->v[i].value);
   }
   mutant_close(&m);
 }
 
-static inline void bench_base(Bench *b, int problems, int stride) {
+static inline const char *const *problems_of(const Bench *b, int *n) {
   bool decode = b->tmpl->kind == KIND_DECODE;
-  b->variants++;
-  for (int i = 0; i < problems; i++)
-    bench_problem(b, &b->base, (decode ? decode_problems : prefill_problems)[i], stride);
+  *n = decode ? DECODE_PROBLEMS : PREFILL_PROBLEMS;
+  return decode ? decode_problems : prefill_problems;
 }
 
-// What the Problem says is no parameter of its own.
+// The first `count` problems (0: all).
+static inline void bench_base(Bench *b, int count, Depth depth) {
+  int n;
+  const char *const *problems = problems_of(b, &n);
+  b->variants++;
+  for (int i = 0; i < n && (!count || i < count); i++)
+    if (has_rules(b, problems[i])) bench_problem(b, &b->base, problems[i], &depth);
+}
+
+// What a Problem says is no parameter of its own.
 static inline bool is_swept(const char *name) {
-  return strcmp(name, "causal") && strcmp(name, "head_dim");
+  for (int i = 0; i < RULES; i++)
+    if (!strcmp(name, rules[i].param)) return false;
+  return strcmp(name, "causal") != 0;
 }
 
 static inline void bench_sweep(Bench *b) {
-  bool decode = b->tmpl->kind == KIND_DECODE;
+  int n;
+  const char *const *problems = problems_of(b, &n);
+  Depth depth = {b->deep ? ROUND : 2, 1, b->deep};
+  Depth defaults = {ROUND, 1, b->deep};
+  b->variants++;
+  for (int i = 0; i < n; i++)
+    if (i < EVERYWHERE || (strstr(problems[i], ",dv=") && has_rules(b, problems[i])))
+      bench_problem(b, &(Params){0}, problems[i], &defaults);
   for (int k = 0; k < b->tmpl->nparams; k++) {
     const ParamDecl *decl = &b->tmpl->params[k];
     for (int v = 0; v < decl->nvalues && is_swept(decl->name); v++) {
@@ -131,16 +212,28 @@ static inline void bench_sweep(Bench *b) {
       Params p = with(b, &b->base, decl->name, decl->values[v]);
       if ((now && !strcmp(now, decl->values[v])) || !is_legal(b, &p)) continue;
       b->variants++;
-      for (int i = 0; i < 2; i++)
-        bench_problem(b, &p, (decode ? decode_problems : prefill_problems)[i], 1);
+      for (int i = 0; i < EVERYWHERE; i++) bench_problem(b, &p, problems[i], &depth);
     }
   }
 }
 
-static inline void bench_open(Bench *b, Session *s, Device *dev, const TemplateInfo *t) {
-  *b = (Bench){.arena = arena_new(), .session = s, .dev = dev, .tmpl = t};
+static inline int launches_of(const Bench *b) {
+  MutantRun m;
+  const char *problem = problem_for(b, &b->base, problems_of(b, &(int){0})[0]);
+  mutant_open(&m, b->session, b->dev, b->tmpl->name, &b->base, problem);
+  int steps = m.run.op ? m.run.op->nsteps : 1;
+  mutant_close(&m);
+  return steps;
+}
+
+static inline void bench_open(Bench *b, Session *s, Device *dev, const TemplateInfo *t,
+                              const char *list) {
+  *b = (Bench){.arena = arena_new(), .session = s, .dev = dev, .tmpl = t,
+               .deep = getenv("MUTANTS_DEEP") != NULL};
   b->score.arena = b->arena;
+  b->score.list = list;
   b->base = smallest(b);
+  b->steps = launches_of(b);
 }
 
 static inline bool is_scored(const TemplateInfo *t) {

@@ -8,23 +8,9 @@
 #ifndef PTXSMITH_MUTANTS_H
 #define PTXSMITH_MUTANTS_H
 
-#include <stdlib.h>
-
+#include "mutant_inputs.h"
 #include "mutate.h"
-#include "verify_gates.h"
-
-// ---- a run with tensors as small as they are ----------------------------------------------------
-// Inputs in three forms.  The first goes through verification's own runner: strided tensors, NaN in
-// the rows that nobody may see.  The others are dense and end where the last row ends, so that a read
-// beyond it leaves the buffer; scores there are some hundreds apart, or there is no LSE.
-typedef enum InputForm { IN_STRIDED, IN_LARGE, IN_NO_LSE, INPUT_FORMS } InputForm;
-
-typedef struct Input {
-  AttnInputs in;
-  Reference ref;
-  Outputs base; // of the kernel itself
-  double slack; // on gate 2: scores of some hundreds have errors that depend on the order of sums
-} Input;
+#include "verify_layout.h"
 
 typedef struct MutantRun {
   Arena *arena;
@@ -35,90 +21,86 @@ typedef struct MutantRun {
   Params params;
   Problem *problem;
   Input input[INPUT_FORMS];
-  bool optional_lse;
+  bool optional_lse, split;
   DeviceRun run;
   Runner runner;
 } MutantRun;
 
-static inline void dense_input(HostTensor *h, double scale, Diag *d) {
-  HostTensor dense;
-  const int64_t *n = h->t.shape;
-  assert_int_equal(host_tensor_make(&dense, h->t.dtype, 4, n, &layout_dense, FILL_ZERO, d), ST_OK);
-  for (int64_t b = 0; b < n[0]; b++)
-    for (int64_t i = 0; i < n[1]; i++)
-      for (int64_t k = 0; k < n[2]; k++)
-        for (int64_t e = 0; e < n[3]; e++)
-          host_set(&dense, b, i, k, e, scale * host_get(h, b, i, k, e));
-  host_tensor_free(h);
-  *h = dense;
+enum { ROUND = 6 }; // schedules: all completions, with few blocks and with many
+
+// ---- a run with tensors as small as they are ----------------------------------------------------
+enum { AT_O = NINPUTS, AT_LSE, AT_WORK, BUFFERS };
+
+static inline Status put_exact(MutantRun *m, const HostTensor *h, const char *name, DevPtr *to) {
+  const ArgDecl *arg = operator_arg(m->run.op, name);
+  if (!arg) return ST_OK;
+  if (!h->host) return arg->optional ? operator_bind(m->run.op, name, NULL, m->diag) : ST_OK;
+  uint64_t bytes = tensor_span_bytes(&h->t);
+  Status st = bytes ? device_alloc(m->dev, bytes, name, to, m->diag) : ST_OK;
+  if (bytes && st == ST_OK) st = device_write(m->dev, *to, h->host, bytes, m->diag);
+  Tensor bound = layout_bound(arg, h, *to);
+  return st == ST_OK ? operator_bind(m->run.op, name, &bound, m->diag) : st;
 }
 
-static inline Status put(Device *dev, const char *name, const HostTensor *h, DevPtr *to, Diag *d) {
-  if (!h->bytes) return ST_OK;
-  Status st = device_alloc(dev, h->bytes, name, to, d);
-  return st == ST_OK ? device_write(dev, *to, h->host, h->bytes, d) : st;
-}
-
-static inline Status bind_exact(MutantRun *m, const AttnInputs *in, Outputs *out, DevPtr at[6]) {
-  const char *const names[] = {"q", "k", "v", "o", "lse"};
-  const HostTensor *t[] = {&in->q, &in->k, &in->v, &out->o, &out->lse};
+static inline Status put_workspace(MutantRun *m, DevPtr *work) {
   Operator *op = m->run.op;
-  Status st = ST_OK;
-  for (int i = 0; i < 5 && st == ST_OK; i++) {
-    bool none = !t[i]->host;
-    Tensor bound = t[i]->t;
-    if (!none) st = put(m->dev, names[i], t[i], &at[i], m->diag);
-    bound.data = at[i];
-    if (st == ST_OK) st = operator_bind(op, names[i], none ? NULL : &bound, m->diag);
-  }
-  uint64_t words = (op->workspace_bytes + 3) / 4;
-  if (st == ST_OK && words) {
-    st = device_alloc(m->dev, words * 4, "workspace", &at[5], m->diag);
-    if (st == ST_OK) st = device_fill32(m->dev, at[5], POISON * 0x10001u, words * 4, m->diag);
-    uint64_t zero = op->workspace_zero_bytes;
-    if (st == ST_OK && zero) st = device_fill32(m->dev, at[5], 0, (zero + 3) / 4 * 4, m->diag);
-  }
-  return st == ST_OK ? operator_bind_workspace(op, at[5], op->workspace_bytes, m->diag) : st;
+  uint64_t words = (op->workspace_bytes + 3) / 4, zero = op->workspace_zero_bytes;
+  Status st = words ? device_alloc(m->dev, words * 4, "workspace", work, m->diag) : ST_OK;
+  if (words && st == ST_OK)
+    st = device_fill32(m->dev, *work, POISON * 0x10001u, words * 4, m->diag);
+  if (zero && st == ST_OK) st = device_fill32(m->dev, *work, 0, (zero + 3) / 4 * 4, m->diag);
+  return st == ST_OK ? operator_bind_workspace(op, *work, op->workspace_bytes, m->diag) : st;
 }
 
-static inline Status run_exact(MutantRun *m, const AttnInputs *in, bool lse, uint32_t grid,
-                               Outputs *out) {
-  int64_t o_shape[TENSOR_MAX_RANK], lse_shape[TENSOR_MAX_RANK];
+// Pages lie in another order each time: the first one may be nobody's, and hold NaN.
+static inline Status bind_exact(MutantRun *m, const Input *x, Outputs *out, DevPtr at[BUFFERS]) {
+  KernelInputs laid;
+  Status st = kernel_inputs(m->run.op, &x->in, m->run.seed++, &laid, m->diag);
+  for (int i = 0; i < NINPUTS && st == ST_OK; i++)
+    st = put_exact(m, &laid.t[i], input_names[i], &at[i]);
+  if (st == ST_OK) st = put_exact(m, &out->o, "o", &at[AT_O]);
+  if (st == ST_OK) st = put_exact(m, &out->lse, "lse", &at[AT_LSE]);
+  kernel_inputs_free(&laid);
+  return st == ST_OK ? put_workspace(m, &at[AT_WORK]) : st;
+}
+
+static inline Status run_exact(MutantRun *m, const Input *x, bool lse, uint32_t grid, Outputs *out) {
   PlanOpts opts = {.grid = grid, .chunks = problem_int(m->problem, "chunks", 0)};
-  DevPtr at[6] = {0};
+  DevPtr at[BUFFERS] = {0};
   Status st = operator_replan(m->run.op, m->problem, m->dev, &opts, m->diag);
-  if (st == ST_OK)
-    st = arg_shape(operator_arg(m->run.op, "o"), m->run.op->problem, o_shape, m->diag);
-  if (st == ST_OK && lse)
-    st = arg_shape(operator_arg(m->run.op, "lse"), m->run.op->problem, lse_shape, m->diag);
-  if (st == ST_OK)
-    st = outputs_make(o_shape, m->runner.o_dtype, lse ? lse_shape : NULL, m->runner.lse_dtype, out,
-                      m->diag);
-  if (st == ST_OK) st = bind_exact(m, in, out, at);
+  if (st == ST_OK) st = kernel_outputs(m->run.op, out, m->diag);
+  if (st == ST_OK && !lse) host_tensor_free(&out->lse);
+  if (st == ST_OK) st = bind_exact(m, x, out, at);
   if (st == ST_OK) st = operator_launch(m->run.op, m->dev, m->diag);
   if (st == ST_OK) st = device_sync(m->dev, m->diag);
-  if (st == ST_OK && at[3]) st = device_read(m->dev, out->o.host, at[3], out->o.bytes, m->diag);
-  if (st == ST_OK && at[4]) st = device_read(m->dev, out->lse.host, at[4], out->lse.bytes, m->diag);
+  HostTensor *back[] = {&out->o, &out->lse};
+  for (int i = 0; i < 2; i++) {
+    DevPtr from = at[AT_O + i];
+    uint64_t bytes = from ? tensor_span_bytes(&back[i]->t) : 0;
+    if (st == ST_OK && from) st = device_read(m->dev, back[i]->host, from, bytes, m->diag);
+  }
   if (st == ST_OK) st = outputs_check(out, m->diag);
-  for (int i = 0; i < 6; i++)
+  if (st == ST_OK) st = outputs_spread(m->run.op, out, m->diag);
+  for (int i = 0; i < BUFFERS; i++)
     if (at[i]) device_free(m->dev, at[i]);
   if (st != ST_OK) outputs_free(out);
   return st;
 }
 
-// One block does all the work under every second schedule: then what it leaves behind for its next
-// work item matters.
+// One block does all the work, or two share it (then what they leave behind for their next work item
+// matters), or there is one for each item (0), or more than items.
 static inline Status mutant_launch(MutantRun *m, InputForm form, bool sanitize, uint64_t seed,
                                    Outputs *out) {
   static const SimCompletion when[] = {SIM_LATE, SIM_RANDOM, SIM_EAGER};
   device_sim_opts(m->dev, &(SimOpts){.threads = 1, .sanitize = sanitize, .seed = seed,
-                                     .step_limit = 400000, .completion = when[seed % 3]});
+                                     .step_limit = 2000000, .completion = when[seed % 3]});
   diag_reset(m->diag);
   *out = (Outputs){0};
-  uint32_t grid = seed % 2 ? 0 : 1;
-  const AttnInputs *in = &m->input[form].in;
-  if (form != IN_STRIDED) return run_exact(m, in, form == IN_LARGE, grid, out);
-  return m->runner.run(&m->run, m->problem, in, grid, out, m->diag);
+  static const uint32_t grids[ROUND] = {1, 0, 2, 64, 2, 1};
+  uint32_t grid = grids[seed % ROUND];
+  const Input *x = &m->input[form];
+  if (form != IN_STRIDED) return run_exact(m, x, form != IN_NO_LSE, grid, out);
+  return m->runner.run(&m->run, m->problem, &x->in, grid, out, m->diag);
 }
 
 static inline Status mutant_build(MutantRun *m) {
@@ -136,16 +118,20 @@ static inline Status mutant_load(MutantRun *m) {
 
 static inline Status input_open(MutantRun *m, InputForm form) {
   Input *x = &m->input[form];
-  x->slack = form == IN_LARGE ? 4 : 1;
-  Status st = inputs_make(m->run.op->problem, m->runner.in_dtype, FILL_NAN, &x->in, m->diag);
+  const Operator *op = m->run.op;
+  Status st = inputs_make(op->problem, m->runner.in_dtype, FILL_NAN, &x->in, m->diag);
   if (st != ST_OK) return st;
   inputs_fill_random(&x->in, 11 + form);
-  if (form != IN_STRIDED) {
-    dense_input(&x->in.q, form == IN_LARGE ? 40 : 1, m->diag);
-    dense_input(&x->in.k, 1, m->diag);
-    dense_input(&x->in.v, 1, m->diag);
+  if (form == IN_LARGE) {
+    grow_input(&x->in.q, 40);
+    grow_sinks(&x->in);
   }
-  st = reference_attention(m->run.op->problem, &x->in, 1, &x->ref, m->diag);
+  if (form == IN_NO_LSE && m->split) infinite_input(op->problem, &x->in);
+  HostTensor *own[] = {&x->in.q, &x->in.k, &x->in.v};
+  for (int i = 0; i < 3 && form != IN_STRIDED; i++) dense_input(own[i], m->diag);
+  st = reference_attention(op->problem, &x->in, 1, &x->ref, m->diag);
+  if (st == ST_OK && (form == IN_LARGE || (m->runner.in_dtype == DT_F32 && few_keys(op->problem))))
+    input_slack(op->problem, x);
   return st == ST_OK ? mutant_launch(m, form, true, 0, &x->base) : st;
 }
 
@@ -154,78 +140,89 @@ static inline bool same_bits(const HostTensor *a, const HostTensor *b) {
   return a->bytes == b->bytes && (!a->host || !memcmp(a->host, b->host, a->bytes));
 }
 
-static inline GateResult compare_run(const Input *x, const Outputs *out) {
-  Expected want = expect_reference(&x->ref, out, 1);
-  GateResult g = {.passed = true};
-  want.o_max.abs *= x->slack, want.o_mean *= x->slack, want.lse_max.abs *= x->slack;
-  if (!out->lse.host) want.lse = NULL;
-  compare_outputs(&want, &out->o, out->lse.host ? &out->lse : NULL, &g);
-  g.passed &= !out->damaged;
-  return g;
-}
-
-static inline bool is_wrong(const Input *x, const Outputs *out) {
-  return !compare_run(x, out).passed;
+static inline GateResult judge_outputs(const MutantRun *m, const Input *x, const Outputs *out) {
+  return compare_run(&m->runner, m->run.op->problem, x, out, m->split);
 }
 
 typedef struct Judgement {
   bool changed, sanitizer, verifier;
+  bool unplaced; // a report or note of the sanitizer has no template line
 } Judgement;
 
-enum { MUTANT_SCHEDULES = 6, MUTANT_PROBLEMS = 40 };
+static inline bool is_placed(const Diag *d) {
+  for (const DiagMsg *m = d->first; m; m = m->next)
+    if (m->line && !m->origin_line) return false;
+  return true;
+}
 
-static inline int forms_of(const MutantRun *m) { return m->optional_lse ? INPUT_FORMS : IN_NO_LSE; }
+static inline int forms_of(const MutantRun *m) {
+  return m->optional_lse ? INPUT_FORMS : IN_NO_LSE;
+}
 
-static inline void judge_plain(MutantRun *m, Judgement *j) {
-  for (int form = 0; form < forms_of(m); form++)
-    for (uint64_t seed = 0; seed < MUTANT_SCHEDULES && !(j->changed && j->verifier); seed++) {
+// What a mutant is tried on: inputs first .. end - 1, schedules from .. from + n - 1.
+typedef struct Trial { int first, end; uint64_t from; int n; } Trial;
+
+static inline uint64_t seed_of(const Trial *t, int n, int form) {
+  return t->from + (uint64_t)(n + (t->n < ROUND ? form : 0));
+}
+
+static inline void judge_plain(MutantRun *m, const Trial *t, Judgement *j) {
+  for (int form = t->first; form < t->end; form++)
+    for (int n = 0; n < t->n && !(j->changed && j->verifier); n++) {
       const Outputs *base = &m->input[form].base;
       Outputs out;
-      Status st = mutant_launch(m, (InputForm)form, false, seed, &out);
+      Status st = mutant_launch(m, (InputForm)form, false, seed_of(t, n, form), &out);
       j->changed |= st != ST_OK || out.damaged || !same_bits(&out.o, &base->o) ||
                     !same_bits(&out.lse, &base->lse);
-      j->verifier |= st == ST_OK && is_wrong(&m->input[form], &out);
+      j->verifier |= st == ST_OK && !judge_outputs(m, &m->input[form], &out).passed;
       outputs_free(&out);
       if (st != ST_OK) return; // it traps, or never ends: nothing more to learn
     }
 }
 
-static inline Judgement judge_mutant(MutantRun *m) {
+static inline Judgement judge_mutant(MutantRun *m, const Trial *t) {
   Judgement j = {0};
-  judge_plain(m, &j);
-  for (uint64_t seed = 0; seed < MUTANT_SCHEDULES && !j.sanitizer; seed++)
-    for (int form = 0; form < forms_of(m) && !j.sanitizer; form++) {
+  judge_plain(m, t, &j);
+  for (int n = 0; n < t->n && !j.sanitizer; n++)
+    for (int form = t->first; form < t->end && !j.sanitizer; form++) {
       Outputs out;
-      j.sanitizer = mutant_launch(m, (InputForm)form, true, seed, &out) != ST_OK ||
-                    m->diag->errors || m->diag->warnings;
+      Status st = mutant_launch(m, (InputForm)form, true, seed_of(t, n, form), &out);
+      j.sanitizer = st != ST_OK || m->diag->errors || m->diag->warnings;
+      j.unplaced |= !is_placed(m->diag);
       outputs_free(&out);
     }
   return j;
 }
 
-// Tensors of the template that the reference knows nothing of.
-static inline bool is_plain(const Operator *op) {
-  static const char *const known[] = {"q", "k", "v", "o", "lse"};
-  for (int s = 0; s < op->nsteps; s++)
-    for (int i = 0; i < op->step[s].variant->nargs; i++) {
-      const ArgDecl *arg = &op->step[s].variant->args[i];
-      bool own = arg->role == ARG_VALUE || arg->role == ARG_WORK;
-      for (int k = 0; k < 5; k++) own |= !strcmp(known[k], arg->name);
-      if (!own && s == 0) return false;
-    }
+// Tensors of the template that these inputs have none of.
+static inline bool is_known(const Operator *op) {
+  for (int i = 0; i < op->step[0].variant->nargs; i++) {
+    const ArgDecl *arg = &op->step[0].variant->args[i];
+    bool known = arg->role != ARG_IN;
+    for (int k = 0; k < NINPUTS; k++) known |= !strcmp(input_names[k], arg->name);
+    if (!known) return false;
+  }
   return true;
 }
 
 // ---- one problem of one variant -----------------------------------------------------------------
 static inline void mutant_close(MutantRun *m) {
-  for (int form = 0; form < INPUT_FORMS; form++) {
-    outputs_free(&m->input[form].base);
-    inputs_free(&m->input[form].in);
-    reference_free(&m->input[form].ref);
-  }
+  for (int form = 0; form < INPUT_FORMS; form++) input_free(&m->input[form]);
   operator_free(m->run.op);
   diag_free(m->diag);
   arena_free(m->arena);
+}
+
+static inline Status mutant_check(MutantRun *m, InputForm form) {
+  const Input *x = &m->input[form];
+  GateResult g = judge_outputs(m, x, &x->base);
+  return g.passed ? ST_OK
+                  : diag_fail(m->diag, ST_FAILED,
+                              "the kernel itself is wrong, inputs %d: %s%s: errors %g (allowed %g), "
+                              "mean %g (%g), LSE %g (%g); row %d: %g, not %g",
+                              form, x->base.note, g.bad.tensor, g.max_error,
+                              g.max_allowed, g.mean_error, g.mean_allowed, g.lse_error,
+                              g.lse_allowed, (int)g.bad.row, g.bad.got, g.bad.expected);
 }
 
 // Everything but ST_OK: the kernel itself can't be built for this, or does not pass.
@@ -240,17 +237,12 @@ static inline Status mutant_open(MutantRun *m, Session *s, Device *dev, const ch
   if (st == ST_OK) st = mutant_load(m);
   if (st != ST_OK) return st;
   const ArgDecl *lse = operator_arg(m->run.op, "lse");
+  const char *split = params_get(&m->run.op->step[0].variant->params, "split");
   m->optional_lse = lse && lse->optional;
+  m->split = split && !strcmp(split, "1");
   for (int form = 0; form < forms_of(m) && st == ST_OK; form++) {
     st = input_open(m, (InputForm)form);
-    GateResult g = {.passed = true};
-    if (st == ST_OK) g = compare_run(&m->input[form], &m->input[form].base);
-    if (!g.passed)
-      st = diag_fail(m->diag, ST_FAILED,
-                     "the kernel itself is wrong, inputs %d: %s%s: errors %g (allowed %g), mean %g "
-                     "(%g), LSE %g (%g); row %d: %g, not %g", form, m->input[form].base.note, g.bad.tensor, g.max_error,
-                     g.max_allowed, g.mean_error, g.mean_allowed, g.lse_error, g.lse_allowed,
-                     (int)g.bad.row, g.bad.got, g.bad.expected);
+    if (st == ST_OK) st = mutant_check(m, (InputForm)form);
   }
   return st;
 }
@@ -259,43 +251,72 @@ static inline Status mutant_open(MutantRun *m, Session *s, Device *dev, const ch
 typedef struct Scored {
   const char *key;
   bool order;
+  bool listed; // in docs/mutants.md
   Judgement j;
   int problems; // that it was judged on
 } Scored;
 
 typedef struct Score {
   Arena *arena;
+  const char *list; // text of docs/mutants.md, NULL: nothing is listed
   Scored *v; int n, cap;
 } Score;
 
 static inline bool is_caught(const Scored *s) { return s->j.sanitizer || s->j.verifier; }
+
+// "prefill_mma: first of bar.sync 0; #2" is the row of template prefill_mma, mutant bar.sync 0; #2.
+static inline const char *row_of(Arena *a, const char *key) {
+  const char *text = strstr(key, ": ") + 2;
+  size_t n = (size_t)(text - key) - 2;
+  if (!strncmp(text, "first of ", 9)) text += 9;
+  else if (!strncmp(text, "last of ", 8)) text += 8;
+  return arena_printf(a, "| %.*s | `%s` |", (int)n, key, text);
+}
 
 static inline Scored *score_of(Score *s, const Mutant *m) {
   for (int i = 0; i < s->n; i++)
     if (!strcmp(s->v[i].key, m->key)) return &s->v[i];
   Scored *x = arena_push(s->arena, s->v, s->n, s->cap);
   *x = (Scored){.key = arena_strdup(s->arena, m->key), .order = m->order};
+  x->listed = s->list && strstr(s->list, row_of(s->arena, x->key));
   return x;
 }
 
-// Every mutant of the problem's launches that was not caught before; of the masks every `stride`-th.
-static inline void score_problem(MutantRun *m, int stride, Score *score) {
-  int steps = m->run.op->nsteps, masks = 0;
-  for (int step = 0; step < steps; step++) {
+// How many schedules; what was proven takes one on one of the inputs, others as the problems go on.
+typedef struct Depth { int schedules, stride; bool deep; } Depth;
+
+static inline Judgement judge_scored(MutantRun *m, const Scored *x, const Depth *depth) {
+  bool sampled = x->listed && !depth->deep;
+  Trial t = {0, forms_of(m), depth->schedules < ROUND ? (uint64_t)x->problems * 5 : 0,
+             depth->schedules};
+  if (sampled) {
+    int form = x->problems % t.end;
+    t = (Trial){form, form + 1, (uint64_t)x->problems * 5, 1};
+  }
+  return judge_mutant(m, &t);
+}
+
+// Every mutant of the problem's first `steps` launches that was not caught before; of the masks
+// every `stride`-th.
+static inline void score_problem(MutantRun *m, int steps, const Depth *depth, Score *score) {
+  int masks = 0;
+  for (int step = 0; step < steps && step < m->run.op->nsteps; step++) {
     Mutants all;
     list_mutants(m->arena, m->run.op->step[step].variant, &all);
     for (int i = 0; i < all.n; i++) {
-      if (!all.v[i].order && masks++ % stride) continue;
+      if (!all.v[i].order && masks++ % depth->stride) continue;
       Scored *x = score_of(score, &all.v[i]);
-      if (is_caught(x) || x->problems++ >= MUTANT_PROBLEMS) continue;
+      if (is_caught(x)) continue;
       diag_reset(m->diag);
       assert_int_equal(mutant_build(m), ST_OK);
       mutate_variant(m->arena, m->run.op->step[step].variant, &all.v[i]);
       if (mutant_load(m) != ST_OK) fail_msg("%s\n%s", x->key, diag_text(m->diag));
-      Judgement j = judge_mutant(m);
+      Judgement j = judge_scored(m, x, depth);
+      x->problems++;
       x->j.changed |= j.changed;
       x->j.sanitizer |= j.sanitizer;
       x->j.verifier |= j.verifier;
+      x->j.unplaced |= j.unplaced;
     }
   }
 }

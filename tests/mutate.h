@@ -1,4 +1,6 @@
-// What a mutant is: one place of a template without what orders or masks there.
+// What a mutant is: one place of a template without what orders or masks there: a barrier, wait or
+// fence taken away, a release or acquire made relaxed, a guard that always holds, a branch that is
+// never taken, a selection that is always the value.
 //
 // A place is a template line with the lines that include or call it, as texts, so that it keeps its
 // name when lines move.  A line that a loop of the template repeats makes up to three mutants: all
@@ -35,6 +37,22 @@ static inline bool is_order(const char *text) {
   return false;
 }
 
+// An access that releases or acquires, made relaxed; NULL for others.
+static inline char *weaken(Arena *a, const char *at) {
+  static const char *const strong[] = {".acq_rel.", ".release.", ".acquire."};
+  for (size_t i = 0; i < sizeof strong / sizeof *strong; i++) {
+    const char *found = strstr(at, strong[i]);
+    if (found)
+      return arena_printf(a, "%.*s.relaxed.%s", (int)(found - at), at, found + strlen(strong[i]));
+  }
+  return NULL;
+}
+
+static inline bool orders(Arena *a, const char *line, size_t n) {
+  const char *text = arena_strndup(a, line, n);
+  return is_order(text) || weaken(a, text);
+}
+
 static inline bool is_constant(const char *operand) { return strchr("-0123456789", *operand); }
 
 // selp between a value and a constant is a mask: the value always.
@@ -55,6 +73,8 @@ static inline char *mutate_line(Arena *a, const char *line, size_t n) {
     return arena_printf(a, "setp.eq.u32 %s, 0, 0;", d);
   if (strstr(at, "prefetch")) return NULL; // no effect on values (PTX ISA, prefetch)
   if (is_order(at)) return arena_strdup(a, "");
+  char *weak = weaken(a, at);
+  if (weak) return weak;
   if (*at == '@') {
     char *rest = at + strcspn(at, " \t");
     return strstr(rest, "bra") ? arena_strdup(a, "") : rest; // never taken; always done
@@ -126,7 +146,7 @@ static inline void list_mutants(Arena *a, const Variant *v, Mutants *out) {
     for (int i = 0; i < nplaces && !seen; i++) seen = same_place(places[i], o);
     if (seen) continue;
     Mutant m = {.line = arena_array(a, uint32_t, v->ptx->nlines),
-                .order = is_order(arena_strndup(a, at, n))};
+                .order = orders(a, at, n)};
     for (uint32_t other = line; other <= v->ptx->nlines; other++) {
       const char *text = source_line(v->ptx, other, &n);
       if (same_place(linemap_at(&v->map, other), o) && mutate_line(a, text, n))
