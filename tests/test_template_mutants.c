@@ -29,6 +29,7 @@ typedef struct Mutant {
 #define MMA "prefill_mma", "head_dim=32 tile_q=32 tile_k=16 warps=2 dtype=f16"
 #define HOPPER "prefill_wgmma", "head_dim=64 tile_q=64 tile_k=64"
 #define BYTES "b=1,hq=4,hkv=2,sq=40,sk=75,dtype=e4m3,descale=1"
+#define SPLIT "prefill_mma", "head_dim=32 tile_q=32 tile_k=16 warps=2 dtype=f32"
 #define TILES "b=1,hq=2,hkv=1,sq=40,sk=75"
 #define ROWS "b=2,hq=4,hkv=2,sq=5,sk=37"
 #define CHUNKS "b=1,hq=4,hkv=2,sq=1,sk=300,chunks=3" // of 128, 128 and 44 keys
@@ -93,6 +94,23 @@ static const Mutant mutants[] = {
      MMA, "b=1,hq=2,hkv=1,sq=45,sk=75,causal=1"},
     {"no rescale of O", "lib/mma.inc",
      "        mul.rn.f32      ${o}, ${o}, %rescale${2 * m + e // 2};\n", "", MMA, TILES},
+    {"small products of S left out", "lib/mma_tf32.inc",
+     "        add.rn.f32      %s${e}, %s${e}, %s_small${e};\n", "", SPLIT, TILES},
+    {"the second half of P left out", "lib/mma_tf32.inc",
+     "|         split(\"%pf0\", \"%p_hi\" .. p, \"%p_lo\" .. p)\n",
+     "|         split(\"%pf0\", \"%p_hi\" .. p, \"%p_lo\" .. p)\n"
+     "        mov.b32 %p_lo${p}, 0;\n",
+     SPLIT, TILES},
+    {"no rescale of O", "prefill_fma.ptx.in",
+     "        mul.rn.f32      ${o_at(i, c)}, ${o_at(i, c)}, %rescale${i};\n", "", "prefill_fma",
+     "head_dim=32 tile_q=64 tile_k=32", TILES},
+    {"rows of a lane one apart", "prefill_fma.ptx.in",
+     "| mask_apart = function(r) return dealt(r, lanes_q, 4) end\n",
+     "| mask_apart = function(r) return r end\n", "prefill_fma", "head_dim=32 tile_k=32",
+     TILES ",causal=1"},
+    {"the stage that was read last", "prefill_tile.ptx.in",
+     "        add.u32         %k_row, %k_row, %ring;\n", "", "prefill_tile",
+     "head_dim=32 tile_k=16 block=64", TILES},
     {"K awaited too late", "prefill_mma.ptx.in", "        cp.async.wait_group ${stages - 2};\n",
      "        cp.async.wait_group ${stages - 1};\n", MMA " stages=2", TILES},
     {"K and V swapped in the ring", "prefill_mma.ptx.in",
