@@ -310,10 +310,12 @@ static void read_value(lua_State *L, Expansion *x, ArgDecl *arg, const char *typ
                   "value (i32, i64, f32, f64)",
                   arg->name, type);
   arg->doc = element_text(L, x, 1, 3, "arg");
+  arg->not_negative = lua_field_bool(L, 1, "not_negative", false, "arg");
 }
 
 static int declare_arg(lua_State *L) {
-  static const char *const fields[] = {"zero", "optional", "partial", "sorted", "map", NULL};
+  static const char *const fields[] = {"zero", "optional", "partial", "sorted", "map",
+                                       "not_negative", NULL};
   Expansion *x = expansion_of(L);
   if (x->hook_runs) return 0; // declared by its trial run
   if (x->hook_saw_ptx) return lua_env_error(L, "arg after the hook's first PTX line");

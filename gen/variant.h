@@ -64,6 +64,7 @@ typedef struct ArgDecl {
   uint32_t zero;   // WORK: 1 when it must be zero before the first launch
   bool sorted;     // IN: numbers do not fall along the last dimension, and whoever makes them up heeds it
   bool optional;   // IN, OUT: may be bound to nothing (pointer 0)
+  bool not_negative; // a value: the kernel is right from 0 on
   bool partial;    // WORK: a launch writes as much of it as the problem needs, and reads no other part
 } ArgDecl;
 

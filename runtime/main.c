@@ -62,7 +62,8 @@ static void keep_stream_numbers(void) {
 
 int main(int argc, char **argv) {
   keep_stream_numbers();
-  signal(SIGPIPE, SIG_IGN);
+  signal(SIGPIPE, SIG_IGN); // a write that fails is told where it is made
+  signal(SIGXFSZ, SIG_IGN);
   Cli cli;
   Cmd c = {.arena = arena_new(), .diag = diag_new(), .cli = &cli, .program = argv[0]};
   Status st = cli_parse(c.arena, argc, (const char *const *)argv, &cli, c.diag);

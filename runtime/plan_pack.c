@@ -124,6 +124,20 @@ static Status check_lengths(const Operator *op, Diag *d) {
   return ST_OK;
 }
 
+// Values that a template declares to be right from 0 on.
+static Status check_signs(const Operator *op, Diag *d) {
+  for (int s = 0; s < op->nsteps; s++) {
+    const Variant *v = op->step[s].variant;
+    for (int i = 0; i < v->nargs; i++) {
+      double x = v->args[i].not_negative ? problem_float(op->problem, v->args[i].name, 0) : 0;
+      if (x < 0)
+        return diag_fail(d, ST_INPUT, "%s=%g: %s takes none below 0", v->args[i].name, x,
+                         v->entry->name);
+    }
+  }
+  return ST_OK;
+}
+
 Status operator_complete(Operator *op, int64_t chunks, Diag *d) {
   Problem *p = op->problem;
   if (check_lengths(op, d) != ST_OK) return ST_INPUT;
@@ -138,6 +152,7 @@ Status operator_complete(Operator *op, int64_t chunks, Diag *d) {
   if (operator_arg(op, "softcap") && !(cap >= 1e-30 && cap <= 1e30)) // s / cap in f32
     return diag_fail(d, ST_INPUT, "softcap=%g: %s was built with a cap of the scores, which must be "
                      "between 1e-30 and 1e30", cap, op->step[0].variant->entry->name);
+  if (check_signs(op, d) != ST_OK) return ST_INPUT;
   if (operator_arg(op, "chunks")) choose_chunks(op, chunks);
   return problem_check(p, d);
 }
