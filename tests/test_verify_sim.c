@@ -196,13 +196,21 @@ static void a_score_hook(void **state) {
   }
 }
 
+// Row 69 sees a key that is NaN; row 64, of the same warp, keeps its bits when that one's maximum
+// grows (the gate "unseen").
+static void a_row_depends_on_itself_alone(void **state) {
+  VerifyOpts opts = {.threads = 2};
+  fixture_verify(*state, "prefill_wgmma", "", "b=1,hq=2,hkv=1,sq=70,sk=150,d=64,causal=1", &opts,
+                 ST_OK);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       T(prefill),
       T(prefill_at_every_vec),
-      T(prefill_on_hopper), T(prefill_of_eight_bits),
+      T(prefill_on_hopper), T(prefill_of_eight_bits), T(a_row_depends_on_itself_alone),
       T(decode),
       T(decode_with_empty_chunks),
       T(the_device_oracle),
