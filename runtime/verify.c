@@ -187,6 +187,17 @@ static Status conclude(Verdict *v) {
   return v->passed ? ST_OK : ST_FAILED;
 }
 
+// The gates run a kernel again and again on inputs that stay what they are.
+static Status check_inputs_stay(const Operator *op, Diag *d) {
+  for (int s = 0; s < op->nsteps; s++)
+    for (int i = 0; i < op->step[s].variant->nargs; i++)
+      if (op->step[s].variant->args[i].role == ARG_INOUT)
+        return diag_fail(d, ST_INPUT, "%s changes its input %s, and the gates need inputs that stay; "
+                         "build it without what writes there", op->step[s].variant->entry->name,
+                         op->step[s].variant->args[i].name);
+  return ST_OK;
+}
+
 Status verify(Session *s, Device *dev, const char *template_name, const Params *given,
               const Problem *p, const VerifyOpts *opts, Verdict *out, Arena *a, Diag *d) {
   *out = (Verdict){0};
@@ -204,7 +215,8 @@ Status verify(Session *s, Device *dev, const char *template_name, const Params *
   if (opts->build.hook_path || opts->build.sm) run.plan.build = opts->build;
   st = operator_make(s, template_name, given, p, &run.plan, &run.op, d);
   if (st != ST_OK) return st;
-  st = operator_load(run.op, dev, d);
+  st = check_inputs_stay(run.op, d);
+  if (st == ST_OK) st = operator_load(run.op, dev, d);
   if (st == ST_OK) st = operator_plan(run.op, dev, &run.plan, d);
   if (st == ST_OK) {
     const Operator *op = run.op;
