@@ -54,7 +54,7 @@ static const char *const decode_problems[] = {
     "b=2,hq=2,hkv=2,sq=2,sk=90,chunks=1,alibi=1",
     "b=1,hq=2,hkv=1,sq=7,sk=4,chunks=2,causal=1,sinks=1",
     "b=3,hq=2,hkv=1,sq=2,seqlens_k=100/0/37,chunks=2,causal=1",
-    "b=35,hq=5,hkv=1,sq=4,seqlens_k=seed:3,sk=20,chunks=2", // more sequences than lanes
+    "b=35,hq=3,hkv=1,sq=2,seqlens_k=seed:3,sk=20,chunks=2", // more sequences than lanes
     "b=2,hq=2,hkv=1,sq=2,sk=190,chunks=1,page=24", // no multiple of a tile
     "b=2,hq=2,hkv=1,sq=2,sk=96,chunks=2,page=24",  // whole pages
     "b=2,hq=2,hkv=1,sq=2,sk=24,chunks=1,page=24",
