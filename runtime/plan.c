@@ -75,6 +75,18 @@ void operator_free(Operator *op) {
   arena_free(op->arena);
 }
 
+// A step that waits for the one in front by itself may begin before that one has ended.
+static bool waits_itself(const Variant *v) {
+  static const char wait[] = "griddepcontrol.wait";
+  for (const char *at = v->ptx->text; (at = strstr(at, wait)); at++) {
+    const char *line = at;
+    while (line > v->ptx->text && line[-1] != '\n') line--;
+    const char *comment = strstr(line, "//");
+    if (!comment || comment > at) return true;
+  }
+  return false;
+}
+
 Status operator_load(Operator *op, Device *dev, Diag *d) {
   const DeviceInfo *info = device_info(dev);
   for (int i = 0; i < op->nsteps; i++) {
@@ -87,6 +99,7 @@ Status operator_load(Operator *op, Device *dev, Diag *d) {
     step->kernel = NULL;
     Status st = device_load(dev, step->variant, &step->kernel, d);
     if (st != ST_OK) return st;
+    step->dependent = i > 0 && waits_itself(step->variant);
   }
   return ST_OK;
 }
@@ -153,18 +166,6 @@ Status operator_replan(Operator *op, const Problem *p, const Device *dev, const 
   return st == ST_OK ? operator_plan(op, dev, opts, d) : st;
 }
 
-// A step that waits for the one in front by itself may begin before that one has ended.
-static bool waits_itself(const Variant *v) {
-  static const char wait[] = "griddepcontrol.wait";
-  for (const char *at = v->ptx->text; (at = strstr(at, wait)); at++) {
-    const char *line = at;
-    while (line > v->ptx->text && line[-1] != '\n') line--;
-    const char *comment = strstr(line, "//");
-    if (!comment || comment > at) return true;
-  }
-  return false;
-}
-
 Status operator_launch(const Operator *op, Device *dev, Diag *d) {
   Status st = operator_all_bound(op, d);
   for (int i = 0; st == ST_OK && i < op->nsteps; i++) {
@@ -176,7 +177,7 @@ Status operator_launch(const Operator *op, Device *dev, Diag *d) {
                      .smem = rule->smem_bytes,
                      .args = step->args,
                      .arg_bytes = step->variant->arg_bytes,
-                     .dependent = i > 0 && waits_itself(step->variant)};
+                     .dependent = step->dependent};
     for (int k = 0; k < 3; k++) {
       launch.grid[k] = step->grid[k];
       launch.block[k] = rule->block[k] ? rule->block[k] : 1;

@@ -8,6 +8,7 @@ typedef struct Step {
   Variant *variant; // owned by the Operator
   Kernel *kernel;   // NULL until operator_load
   uint32_t grid[3]; // 0 blocks: nothing to do, the launch is left out
+  bool dependent;   // waits for the step in front by itself (griddepcontrol.wait); operator_load says
   uint32_t left_out; // blocks that were asked for and are not launched (sim)
   uint8_t *args;    // variant->arg_bytes, filled by operator_bind
   uint64_t work;    // work items: the product of the launch rule

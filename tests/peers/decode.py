@@ -18,6 +18,7 @@ import sys
 
 import torch
 
+import fa3
 import ptxsmith
 import timing
 
@@ -115,17 +116,14 @@ def torch_peers(data):
 
 
 def fa3_peer(data):
-    try:
-        import fa3_fwd_interface as fa3
-    except Exception:  # absent, or built for another PyTorch
-        try:
-            import flash_attn_interface as fa3
-        except Exception:
-            return {}
+    interface = fa3.module()
+    if not interface:
+        return {}
     lens = torch.tensor(data.lens, device="cuda", dtype=torch.int32)
 
     def call(splits):
-        out = fa3.flash_attn_with_kvcache(data.q, data.k, data.v, cache_seqlens=lens, num_splits=splits)
+        out = interface.flash_attn_with_kvcache(data.q, data.k, data.v, cache_seqlens=lens,
+                                                num_splits=splits)
         return out[0] if isinstance(out, tuple) else out
 
     return {"FA3": lambda: call(0)}

@@ -16,6 +16,7 @@ import sys
 
 import torch
 
+import fa3
 import ptxsmith
 import timing
 
@@ -153,18 +154,14 @@ def torch_peers(data):
 
 
 def fa3_peer(data):
-    try:
-        import fa3_fwd_interface as fa3
-    except Exception:  # absent, or built for another PyTorch
-        try:
-            import flash_attn_interface as fa3
-        except Exception:
-            return {}
+    interface = fa3.module()
+    if not interface:
+        return {}
 
     factors = {f"{n}_descale": x for n, x in data.descale.items()}
 
     def call():
-        out = fa3.flash_attn_func(data.q, data.k, data.v, causal=bool(data.c["causal"]), **factors)
+        out = interface.flash_attn_func(data.q, data.k, data.v, causal=bool(data.c["causal"]), **factors)
         return out[0] if isinstance(out, tuple) else out
 
     return {"FA3": call}
