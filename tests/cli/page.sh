@@ -1,26 +1,51 @@
 #!/usr/bin/env bash
-# Holds a page's examples against the program: in every ``` block that begins with "$ ", each command
-# must print the lines below it, standard output first.  "..." at the end leaves the rest out.
+# Holds a page's examples against the program.
 #
 #   page.sh PROGRAM PAGE.md
 #
-# The README's template lies in mine/templates, as the pages assume, and runs are on `sim`.
+# - In a ``` block that begins with "$ " each command must print the lines below it, standard output
+#   first.  "..." at the end leaves the rest out.
+# - A ```sh block is run as one script and must succeed.
+# - A ```ptx block is a template: the text after "// " up to ":" on its first line is its name, and it
+#   lies in mine/templates.  The README's are there for every page.
+# - Commands of ours stand in such blocks only: an indented one fails.
+#
+# Commands are run as from the project's folder, on `sim`.
 set -euo pipefail
 bin=$(dirname "$(realpath "$1")") page=$(realpath "$2")
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-export PATH="$bin:$PATH" PTXSMITH_LIBCUDA=$scratch/no-driver
+mkdir -p "$scratch/in/mine/templates" "$scratch/in/build" "$scratch/bin"
+export PATH="$scratch/bin:$bin:$PATH" PTXSMITH_LIBCUDA=$scratch/no-driver
 
-mkdir -p "$scratch/in/mine/templates" "$scratch/in/build"
-ln -s "$bin/ptxsmith" "$scratch/in/build/ptxsmith"
-ln -s "$top/tests" "$top/lua" "$scratch/in/"
-# shellcheck disable=SC2016 # the quoted backquotes are meant
-sed -n '/^```ptx$/,/^```$/p' "$top/README.md" | sed '1d;$d' >"$scratch/in/mine/templates/scale_by.ptx.in"
+for f in ptxsmith libptxsmith.a libptxsmith.so libptxsmith.so.0; do
+  ln -s "$bin/$f" "$scratch/in/build/$f"
+done
+ln -s "$top"/{examples,include,lua,templates,tests} "$scratch/in/"
 cd "$scratch/in"
+# A library built with sanitizers wants its users linked with them.
+if grep -q '^PTXSMITH_SANITIZE:BOOL=ON' "$bin/CMakeCache.txt"; then
+  printf '#!/bin/sh\nexec %s -fsanitize=address,undefined "$@"\n' "$(command -v cc)" >"$scratch/bin/cc"
+  chmod +x "$scratch/bin/cc"
+fi
 
-count=0 bad=0 command='' more=0 inside=0 number=0 at=0
+templates() { # of a page
+  awk '/^```ptx$/ { inside = 1; name = ""; next }
+       /^```/ { inside = 0 }
+       inside && name == "" { name = $2; sub(/:$/, "", name) }
+       inside { print > ("mine/templates/" name ".ptx.in") }' "$1"
+}
+templates "$top/README.md"
+templates "$page"
+
+count=0 bad=0 command='' more=0 inside=no number=0 at=0
 : >"$scratch/want"
+
+wrong() { # what
+  bad=$((bad + 1))
+  printf '%s:%s: %s\n' "$page" "$at" "$1"
+}
 
 finish() { # runs the command that is complete and compares
   # `info` speaks of the machine that it runs on.
@@ -34,34 +59,49 @@ finish() { # runs the command that is complete and compares
     mv "$scratch/head" "$scratch/got"
   fi
   if ! diff "$scratch/want" "$scratch/got" >"$scratch/diff"; then
-    bad=$((bad + 1))
-    printf '%s:%s: %s\n' "$page" "$at" "$command"
+    wrong "$command"
     sed 's/^</  page:    /; s/^>/  program: /' "$scratch/diff"
   fi
   command=''
   : >"$scratch/want"
 }
 
+script() { # runs a ```sh block
+  count=$((count + 1))
+  if ! bash -eux "$scratch/script" >"$scratch/got" 2>&1 </dev/null; then
+    wrong "this block fails:"
+    tail -n 20 "$scratch/got" | sed 's/^/  /'
+  fi
+}
+
 while IFS= read -r line || [ -n "$line" ]; do
   number=$((number + 1))
-  if [ $more = 1 ]; then
-    command+=" ${line%\\}"
-    case $line in *\\) ;; *) more=0 ;; esac
-  elif [ $inside = 1 ] && [ "$line" = '```' ]; then
-    finish
-    inside=0
-  elif [ $inside = 1 ] && [ "${line:0:2}" = '$ ' ]; then
-    finish
-    command=${line:2} at=$number
-    case $line in *\\) more=1 command=${command%\\} ;; esac
-  elif [ $inside = 1 ] && [ -n "$command" ]; then
-    printf '%s\n' "$line" >>"$scratch/want"
-  elif [ "$line" = '```' ]; then
-    inside=1
-  elif [ "${line:0:3}" = '```' ]; then
-    inside=2 # a template, say: up to its end
-  fi
-  if [ $inside = 2 ] && [ "$line" = '```' ]; then inside=0; fi
+  case $inside:$line in
+    no:'```sh') inside=script at=$number && : >"$scratch/script" ;;
+    no:'```') inside=console ;;
+    no:'```'*) inside=other ;;
+    no:'    ptxsmith '* | no:'    build/ptxsmith '*)
+      at=$number
+      wrong "an indented command is not run: put it into a \`\`\`sh block"
+      ;;
+    no:*) ;;
+    console:'```') finish && inside=no ;;
+    script:'```') script && inside=no ;;
+    *:'```') inside=no ;;
+    script:*) printf '%s\n' "$line" >>"$scratch/script" ;;
+    console:*)
+      if [ $more = 1 ]; then
+        command+=" ${line%\\}"
+        case $line in *\\) ;; *) more=0 ;; esac
+      elif [ "${line:0:2}" = '$ ' ]; then
+        finish
+        command=${line:2} at=$number
+        case $line in *\\) more=1 command=${command%\\} ;; esac
+      elif [ -n "$command" ]; then
+        printf '%s\n' "$line" >>"$scratch/want"
+      fi
+      ;;
+  esac
 done <"$page"
 printf '%s commands, %s differ\n' "$count" "$bad"
 [ "$bad" = 0 ] && [ "$count" -gt 0 ]
