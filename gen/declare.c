@@ -329,6 +329,11 @@ static int declare_arg(lua_State *L) {
   const char *second = element_text(L, x, 1, 2, "arg");
   if (find_role(second, &arg.role)) read_tensor(L, x, &arg);
   else read_value(L, x, &arg, second);
+  if (x->hook_trial) {
+    arg.origin = expansion_origin(L);
+    if (arg.role != ARG_VALUE && arg.role != ARG_IN)
+      return lua_env_error(L, "arg '%s': a hook's tensors are inputs, not \"%s\"", arg.name, second);
+  }
   *arena_push(x->arena, x->v->args, x->v->nargs, x->args_cap) = arg;
   return 0;
 }

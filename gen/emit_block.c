@@ -28,7 +28,8 @@ static const Block *check_block(lua_State *L, int index) {
 
 static Expansion *emitting(lua_State *L, const char *what) {
   Expansion *x = expansion_of(L);
-  if (!x->in_body) lua_env_error(L, "%s belongs into the body, after entry_begin()", what);
+  if (!x->in_body && !x->hook_trial)
+    lua_env_error(L, "%s belongs into the body, after entry_begin()", what);
   return x;
 }
 

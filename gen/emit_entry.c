@@ -61,10 +61,15 @@ static void emit_params(lua_State *L, Expansion *x) {
   }
 }
 
+static void not_in_hook(lua_State *L, const Expansion *x, const char *what) {
+  if (x->hook_trial || x->hook_runs)
+    lua_env_error(L, "a hook is put into a template's entry: no %s() in it", what);
+}
+
 static int entry_begin(lua_State *L) {
   Expansion *x = expansion_of(L);
+  not_in_hook(L, x, "entry_begin");
   expansion_end_block(L, x);
-  if (x->hook_trial || x->hook_runs) return lua_env_error(L, "a hook has no entry of its own");
   if (x->in_entry) return lua_env_error(L, "entry_begin() again before entry_end()");
   x->in_entry = true;
   const LaunchRule *rule = &x->v->launch;
@@ -95,8 +100,8 @@ static int entry_begin(lua_State *L) {
 
 static int entry_end(lua_State *L) {
   Expansion *x = expansion_of(L);
+  not_in_hook(L, x, "entry_end");
   if (!x->in_entry) return lua_env_error(L, "entry_end() without entry_begin()");
-  if (x->hook_runs) return lua_env_error(L, "a hook has no entry of its own");
   x->in_entry = false;
   emitf(L, "}");
   return 0;
@@ -161,6 +166,7 @@ static const ArgDecl *named_arg(lua_State *L, Expansion *x, const char *name) {
 // load_args(): all Args; load_args("q", "scale"): these and the hook's.
 static int load_args(lua_State *L) {
   Expansion *x = expansion_of(L);
+  not_in_hook(L, x, "load_args");
   if (!x->in_entry) return lua_env_error(L, "load_args() belongs after entry_begin()");
   int n = lua_gettop(L), nargs = x->v->nargs, chosen = 0;
   const ArgDecl **args = arena_array(x->arena, const ArgDecl *, n + nargs);
@@ -202,6 +208,7 @@ static Region read_region(lua_State *L, int i) {
 // the name is dynamic_smem, declared by entry_begin().
 static int shared_map(lua_State *L) {
   Expansion *x = expansion_of(L);
+  not_in_hook(L, x, "shared_map");
   luaL_checktype(L, 1, LUA_TTABLE);
   int n = (int)lua_rawlen(L, 1);
   lua_Integer at = 0, align = 16;

@@ -9,23 +9,35 @@
 // going nowhere, and once at each point where the score is changed.
 #include <string.h>
 
-#include "expand.h"
+#include "hook.h"
 #include "session.h"
 
 static const char hook_environment_key = 0;
 static const char *const registers[] = {"s",     "b",    "h",    "i",  "j",     "len_q",
                                         "len_k", "sees", "from", "to", "first", "last", NULL};
 
-// What a template calls a point, the function that serves it (NULL: the lines), the registers it gives.
+const HookPart hook_part[HOOK_PARTS] = {
+    [HOOK_LINES] = {NULL, "the hook's lines", {"s"}, .must_write = true},
+    [HOOK_VISIBLE] = {"visible", "visible()", {"sees"}, .must_write = true, .masks = true},
+    [HOOK_ANY] = {"keys_any", "keys_any()", {"from", "to"}, .with = "visible"},
+    [HOOK_ALL] = {"keys_all", "keys_all()", {"from", "to"}, .with = "visible"},
+};
+
+// What a template calls a point, the parts that serve it, one after the other, and the registers
+// that it gives them.
+enum { POINT_PARTS = 2, POINT_NEEDS = 6 };
 typedef struct Point {
-  const char *name, *function, *needs[6];
+  const char *name;
+  int nparts;
+  HookPartId part[POINT_PARTS];
+  const char *needs[POINT_NEEDS];
 } Point;
 static const Point points[] = {
-    {"score", NULL, {"s", "b", "h", "i", "j"}}, // lines and visible() both
-    {"lines", NULL, {"s", "b", "h", "i", "j"}},
-    {"visible", "visible", {"s", "b", "h", "i", "j"}},
-    {"keys_any", "keys_any", {"from", "to", "first", "last", "b", "h"}},
-    {"keys_all", "keys_all", {"from", "to", "first", "last", "b", "h"}},
+    {"score", 2, {HOOK_LINES, HOOK_VISIBLE}, {"s", "b", "h", "i", "j"}},
+    {"lines", 1, {HOOK_LINES}, {"s", "b", "h", "i", "j"}},
+    {"visible", 1, {HOOK_VISIBLE}, {"s", "b", "h", "i", "j"}},
+    {"keys_any", 1, {HOOK_ANY}, {"from", "to", "first", "last", "b", "h"}},
+    {"keys_all", 1, {HOOK_ALL}, {"from", "to", "first", "last", "b", "h"}},
 };
 
 // A fresh environment over the template's: assignments stay in the hook.
@@ -62,10 +74,12 @@ void hook_declare(lua_State *L, Expansion *x) {
   x->hook_trial = true;
   run_hook(L, x);
   x->hook_trial = false;
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &hook_environment_key);
+  hook_check_parts(L, x);
+  lua_pop(L, 1);
 }
 
-// Pushes the hook's own function of that name; false (nothing pushed) when it has none.
-static bool push_function(lua_State *L, const char *name) {
+bool hook_push_function(lua_State *L, const char *name) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &hook_environment_key);
   bool there = false;
   if (lua_istable(L, -1)) {
@@ -85,13 +99,18 @@ static const Point *point_of(lua_State *L, int index) {
   return NULL; // a point of a template's own that no hook serves
 }
 
-static bool serves(lua_State *L, const Expansion *x, const Point *p) {
-  if (!x->hook || !p) return false;
-  if (!strcmp(p->name, "score")) return true;
-  if (!p->function) return x->hook_saw_ptx;
-  bool there = push_function(L, p->function);
+static bool has_part(lua_State *L, const Expansion *x, HookPartId id) {
+  const char *function = hook_part[id].function;
+  if (!function) return x->hook_saw_ptx;
+  bool there = hook_push_function(L, function);
   if (there) lua_pop(L, 1);
   return there;
+}
+
+static bool serves(lua_State *L, const Expansion *x, const Point *p) {
+  for (int i = 0; x->hook && p && i < p->nparts; i++)
+    if (has_part(L, x, p->part[i])) return true;
+  return false;
 }
 
 // has_hook("lines"): does the user's file say anything there?  Without a point: is there a file?
@@ -101,15 +120,44 @@ static int has_hook(lua_State *L) {
   return 1;
 }
 
-static void call_function(lua_State *L, const char *name) {
-  if (push_function(L, name)) lua_call(L, 0, 0);
+// The registers that a part knows: those of its point, and its predicate.
+static void set_registers(lua_State *L, const Point *p, const HookPart *part) {
+  for (int i = 0; registers[i]; i++)
+    set_register(L, registers[i], lua_field_text(L, 2, registers[i], NULL, "hook"));
+  for (int i = 0; i < POINT_NEEDS && p->needs[i]; i++)
+    if (!lua_field_text(L, 2, p->needs[i], NULL, "hook"))
+      lua_env_error(L, "hook: the register '%s' is missing", p->needs[i]);
+  set_register(L, "len_q", lua_field_text(L, 2, "len_q", "%seqlen_q", "hook"));
+  set_register(L, "len_k", lua_field_text(L, 2, "len_k", "%seqlen_k", "hook"));
+  set_register(L, "sees", part->masks ? "%hook_sees" : NULL);
 }
 
-// A score that the query doesn't see becomes -inf.
-static void emit_visible(lua_State *L, const char *s) {
-  emitf(L, ".reg .pred %%hook_sees;");
-  call_function(L, "visible");
-  emitf(L, "@!%%hook_sees mov.f32 %s, 0fFF800000;", s);
+static void begin_use(lua_State *L, Expansion *x, const HookPart *part) {
+  HookUse use = {.part = part};
+  for (int i = 0; i < HOOK_MAX_WRITES && part->writes[i]; i++) {
+    const char *text = part->masks ? "%hook_sees" : lua_field_text(L, 2, part->writes[i], NULL, "hook");
+    use.writes[i] = arena_strdup(x->arena, text);
+  }
+  *arena_push(x->arena, x->hook_use, x->nhook_uses, x->hook_use_cap) = use;
+  x->hook_runs = (uint32_t)x->nhook_uses;
+  x->hook_used = true;
+}
+
+// In a scope of its own, for its registers and labels.  A score that a mask's query does not see
+// becomes -inf.
+static void emit_part(lua_State *L, Expansion *x, const Point *p, const HookPart *part) {
+  set_registers(L, p, part);
+  emitf(L, "{");
+  if (part->masks) emitf(L, ".reg .pred %%hook_sees;");
+  int first = x->sink->n;
+  begin_use(L, x, part);
+  if (!part->function) run_hook(L, x);
+  else if (hook_push_function(L, part->function)) lua_call(L, 0, 0);
+  x->hook_runs = 0;
+  hook_check_braces(L, x, first);
+  if (part->masks)
+    emitf(L, "@!%%hook_sees mov.f32 %s, 0fFF800000;", lua_field_text(L, 2, "s", NULL, "hook"));
+  emitf(L, "}");
 }
 
 // hook("score", { s = "%s0", b = ..., h = ..., i = ..., j = ... }), len_q and len_k too where they
@@ -120,24 +168,8 @@ static int hook_emit(lua_State *L) {
   lua_check_fields(L, 2, registers, "hook");
   if (!x->in_body || x->hook_runs) return lua_env_error(L, "hook() belongs into a template's body");
   const Point *p = point_of(L, 1);
-  if (!serves(L, x, p)) return 0;
-  for (int i = 0; registers[i]; i++)
-    set_register(L, registers[i], lua_field_text(L, 2, registers[i], NULL, "hook"));
-  for (int i = 0; i < 6 && p->needs[i]; i++)
-    if (!lua_field_text(L, 2, p->needs[i], NULL, "hook"))
-      return lua_env_error(L, "hook: the register '%s' is missing", p->needs[i]);
-  set_register(L, "len_q", lua_field_text(L, 2, "len_q", "%seqlen_q", "hook"));
-  set_register(L, "len_k", lua_field_text(L, 2, "len_k", "%seqlen_k", "hook"));
-  set_register(L, "sees", "%hook_sees");
-  bool score = !strcmp(p->name, "score");
-  const char *s = lua_field_text(L, 2, "s", NULL, "hook");
-  emitf(L, "{"); // a scope: the hook's own registers and labels, at every point anew
-  x->hook_runs = x->hook_used = true;
-  if (!p->function && x->hook_saw_ptx) run_hook(L, x);
-  if (p->function && !s) call_function(L, p->function);
-  if (s && (p->function || (score && serves(L, x, &points[2])))) emit_visible(L, s);
-  x->hook_runs = false;
-  emitf(L, "}");
+  for (int i = 0; x->hook && p && i < p->nparts; i++)
+    if (has_part(L, x, p->part[i])) emit_part(L, x, p, &hook_part[p->part[i]]);
   return 0;
 }
 

@@ -67,8 +67,14 @@ const Origin *expansion_origin(lua_State *L) { return origin_from(L, expansion_o
 
 void emit_line(lua_State *L, const Line *line) {
   Expansion *x = expansion_of(L);
+  if (x->hook_trial) {
+    x->hook_saw_ptx = true;
+    return;
+  }
   lua_env_charge_bytes(L, sizeof *line + line->len);
-  *arena_push(x->arena, x->sink->v, x->sink->n, x->sink->cap) = *line;
+  Line *to = arena_push(x->arena, x->sink->v, x->sink->n, x->sink->cap);
+  *to = *line;
+  if (x->hook_runs) to->use = x->hook_runs;
 }
 
 void emit_text(lua_State *L, LineKind kind, const char *text) {
@@ -176,7 +182,9 @@ static int emit_template_line(lua_State *L) {
   Expansion *x = expansion_of(L);
   TemplateLine *t = &x->session->lines.v[lua_tointeger(L, 1)];
   if (x->hook_trial) {
-    x->hook_saw_ptx |= t->kind != LINE_COMMENT;
+    if (t->kind == LINE_COMMENT) return 0;
+    if (!x->hook_saw_ptx) x->hook_line = t->line;
+    x->hook_saw_ptx = true;
     return 0;
   }
   if (!x->in_body) {
@@ -186,8 +194,14 @@ static int emit_template_line(lua_State *L) {
   }
   size_t len = t->piece_len[0];
   const char *text = t->nexprs ? fill_in(L, x, t, &len) : t->piece[0];
-  Line line = {text,           (uint32_t)len,     (uint8_t)t->kind,   t->opens, t->closes_first,
-               t->after_blank, t->ends_statement, line_origin(L, x, t)};
+  Line line = {.text = text,
+               .len = (uint32_t)len,
+               .kind = (uint8_t)t->kind,
+               .opens = t->opens,
+               .closes_first = t->closes_first,
+               .after_blank = t->after_blank,
+               .ends_statement = t->ends_statement,
+               .origin = line_origin(L, x, t)};
   emit_line(L, &line);
   return 0;
 }
@@ -202,6 +216,8 @@ typedef struct Assembly {
   size_t n, cap;
   const Origin **map;
   int nmap, map_cap;
+  uint32_t use, *uses; // of the line in hand; of every row, where there is a hook
+  int nuses, uses_cap;
   const Source **files; // .file i + 1
   int nfiles, files_cap;
   const Origin *loc; // of the last .loc
@@ -218,6 +234,7 @@ static void add_row(Assembly *s, int indent, const char *text, size_t len, const
   s->n += (size_t)indent + len;
   s->text[s->n++] = '\n';
   *arena_push(s->x->arena, s->map, s->nmap, s->map_cap) = origin;
+  if (s->x->hook) *arena_push(s->x->arena, s->uses, s->nuses, s->uses_cap) = s->use;
 }
 
 static int file_number(Assembly *s, const Source *src) {
@@ -275,6 +292,14 @@ static Assembly assembly_new(Expansion *x) {
   return s;
 }
 
+// By line of the whole text: two lines stand above the rows.
+static void keep_uses(const Assembly *s) {
+  Expansion *x = s->x;
+  x->nrow_use = (uint32_t)s->nuses + 2;
+  x->row_use = arena_array(x->arena, uint32_t, (int)x->nrow_use);
+  if (s->nuses) memcpy(x->row_use + 2, s->uses, sizeof *s->uses * (size_t)s->nuses);
+}
+
 void expansion_assemble(Expansion *x) {
   Assembly s = assembly_new(x);
   int depth = 0;
@@ -285,6 +310,7 @@ void expansion_assemble(Expansion *x) {
       if (x->opts->loc) add_files(&s);
       continue;
     }
+    s.use = l->use;
     add_line(&s, l, &depth, continues);
     if (l->kind == LINE_CODE) continues = !l->ends_statement;
   }
@@ -298,6 +324,7 @@ void expansion_assemble(Expansion *x) {
   if (s.n) memcpy(text + nhead, s.text, s.n);
   const char *name = arena_printf(x->arena, "%s.ptx", v->tmpl->name);
   v->ptx = source_new(x->arena, name, text, nhead + s.n);
+  if (x->hook) keep_uses(&s);
   v->map.n = (uint32_t)s.nmap + 2;
   v->map.at = arena_array(x->arena, const Origin *, v->map.n);
   if (s.nmap) memcpy(v->map.at + 2, s.map, sizeof *s.map * (size_t)s.nmap);

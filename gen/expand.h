@@ -13,6 +13,7 @@ typedef struct Line {
   uint8_t kind;     // LineKind
   int8_t opens;
   bool closes_first, after_blank, ends_statement;
+  uint32_t use;         // of a hook's part: 1 + its index in Expansion.hook_use; 0: the template's
   const Origin *origin; // NULL: the generator's own
 } Line;
 
@@ -49,7 +50,10 @@ typedef struct Expansion {
   const Source *hook;      // the user's file, NULL for none
   bool hook_trial;         // its first run: declares Args, and its PTX lines go nowhere
   bool hook_saw_ptx;
-  bool hook_runs;          // its lines are being put in
+  uint32_t hook_line;      // of its first PTX line
+  uint32_t hook_runs;      // lines of this use are being put in; 0: none
+  struct HookUse *hook_use; int nhook_uses, hook_use_cap;
+  uint32_t *row_use, nrow_use; // by line of the text, when there is a hook
   bool hook_used;          // a point took it
   int first_hook_arg;      // index in v->args
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "expand.h"
+#include "hook.h"
 #include "session.h"
 
 enum { HASH_WORD = 8 };
@@ -36,10 +36,11 @@ const char *variant_id(Arena *a, const Variant *v) {
 }
 
 // The PTX of a variant as data: parsed, checked, its entry found.
-static Status read_back(Variant *v, Diag *d) {
+static Status read_back(const Expansion *x, Variant *v, Diag *d) {
   v->module = ptx_parse(v->arena, v->ptx, &v->map, d);
   if (!v->module) return ST_INPUT;
-  Status st = ptx_check(v->module, d);
+  Status st = x->hook ? hook_check_text(x, v->module, d) : ST_OK;
+  if (st == ST_OK) st = ptx_check(v->module, d);
   if (st != ST_OK) return st;
   v->entry = ptx_entry(v->module, NULL);
   return v->entry ? ST_OK : diag_fail(d, ST_INPUT, "%s has no entry of its own", v->id);
@@ -56,11 +57,11 @@ Status variant_build(Session *s, const char *template_name, const Params *given,
   Expansion x = {.v = v, .opts = opts ? opts : &none, .given = given, .d = d};
   Status st = session_expand(s, template_name, &x);
   if (st == ST_OK && x.hook && !x.hook_used)
-    st = diag_fail(d, ST_INPUT, "%s has no point for the hook '%s'", template_name, x.hook->name);
+    st = diag_error(d, (Place){.src = x.hook}, "%s has no point for a hook", template_name);
   if (st == ST_OK) {
     v->id = variant_id(a, v);
     expansion_assemble(&x);
-    if (!x.opts->no_check) st = read_back(v, d);
+    if (!x.opts->no_check) st = read_back(&x, v, d);
   }
   if (st == ST_OK && d->errors > errors) st = ST_INPUT;
   if (st != ST_OK) return arena_free(a), st;

@@ -65,6 +65,7 @@ typedef struct ArgDecl {
   bool sorted;     // IN: numbers do not fall along the last dimension, and whoever makes them up heeds it
   bool optional;   // IN, OUT: may be bound to nothing (pointer 0)
   bool not_negative; // a value: the kernel is right from 0 on
+  const Origin *origin; // of a hook's own: where it says so; NULL for the template's
   bool partial;    // WORK: a launch writes as much of it as the problem needs, and reads no other part
 } ArgDecl;
 

@@ -242,15 +242,16 @@ static Status pack_tensor(Step *step, int i, const Tensor *t, Diag *d) {
 static Status pack_value(Step *step, int i, const Problem *p, Diag *d) {
   const ArgDecl *arg = &step->variant->args[i];
   const Value *v = problem_value(p, arg->name);
+  Place at = {.origin = arg->origin};
   if (!v)
-    return diag_fail(d, ST_INPUT, "%s: the problem gives no value for %s (%s)",
+    return diag_error(d, at, "%s: the problem gives no value for %s (%s)",
                      step->variant->tmpl ? step->variant->tmpl->name : step->variant->id, arg->name,
                      arg->doc ? arg->doc : "");
   bool whole = dtype_mantissa(arg->dtype) == 0;
   if (whole && v->is_float)
-    return diag_fail(d, ST_INPUT, "%s=%g: takes a whole number", arg->name, v->f);
+    return diag_error(d, at, "%s=%g: takes a whole number", arg->name, v->f);
   if (arg->dtype == DT_I32 && (v->i < INT32_MIN || v->i > INT32_MAX))
-    return diag_fail(d, ST_INPUT, "%s=%lld does not fit the kernel's 32-bit parameter", arg->name,
+    return diag_error(d, at, "%s=%lld does not fit the kernel's 32-bit parameter", arg->name,
                      (long long)v->i);
   if (arg->dtype == DT_I64) { // not by way of double
     put(step, arg->offset, &v->i, sizeof v->i);

@@ -11,26 +11,31 @@ bool problem_whole(const Problem *p, const char *name, int64_t *out) {
   return true;
 }
 
-Status dim_eval(const Dim *dim, const Problem *p, int64_t *out, Diag *d) {
+static Status eval_at(const Dim *dim, const Problem *p, Place at, int64_t *out, Diag *d) {
   int64_t n = dim->n;
   if (dim->name) {
+    bool of_pages = !strcmp(dim->name, "pages") || !strcmp(dim->name, "pool_pages");
     if (!problem_whole(p, dim->name, &n))
-      return diag_fail(d, ST_INPUT, "problem: no value for %s, which the template's shapes need",
-                       strcmp(dim->name, "pages") && strcmp(dim->name, "pool_pages") ? dim->name
-                                                                                    : "page_size");
+      return diag_error(d, at, "problem: no value for %s, which the %s's shapes need",
+                        of_pages ? "page_size" : dim->name, at.origin ? "hook" : "template");
   }
   int64_t div = dim->div > 1 ? dim->div : 1;
   *out = n / div + (n % div > 0);
   return ST_OK;
 }
 
+Status dim_eval(const Dim *dim, const Problem *p, int64_t *out, Diag *d) {
+  return eval_at(dim, p, NOWHERE, out, d);
+}
+
 Status arg_shape(const ArgDecl *arg, const Problem *p, int64_t shape[], Diag *d) {
   int64_t bytes = dtype_bytes(arg->dtype);
+  Place at = {.origin = arg->origin};
   for (int i = 0; i < arg->rank; i++) {
-    Status st = dim_eval(&arg->dim[i], p, &shape[i], d);
+    Status st = eval_at(&arg->dim[i], p, at, &shape[i], d);
     if (st != ST_OK) return st;
     if (__builtin_mul_overflow(bytes, shape[i] > 1 ? shape[i] : 1, &bytes))
-      return diag_fail(d, ST_INPUT, "problem: the bytes of tensor %s overflow 63 bits", arg->name);
+      return diag_error(d, at, "problem: the bytes of tensor %s overflow 63 bits", arg->name);
   }
   return ST_OK;
 }

@@ -168,6 +168,38 @@ static void mistakes_point_into_the_file(void **state) {
        "  min.s32 ${to}, ${to}, ${s};\n| end\n",
        6, "s"},
       {"  add.f32 ${s}, ${s}, ${first};\n", 1, "first"},
+      {"  add.f32 ${s}, ${s}, ${s};\n  @${sees} mov.f32 ${s}, 0f00000000;\n", 2, "sees"},
+      // what no point calls
+      {"\n| function keys_any()\n  min.s32 ${to}, ${to}, 5;\n| end\n", 2,
+       "2:12: error: keys_any() without visible()"},
+      {"  add.f32 ${s}, ${s}, ${s};\n| function keys_all()\n| end\n", 2,
+       "2:12: error: keys_all() without visible()"},
+      {"| function visble()\n  setp.le.s32 ${sees}, ${j}, 9;\n| end\n", 1,
+       "1:12: error: no point calls the hook's visble (did you mean \"visible\"?)"},
+      {"  add.f32 ${s}, ${s}, ${s};\n| local function visible()\n| end\n", 2,
+       "2:18: error: visible is local"},
+      {"  add.f32 ${s}, ${s}, ${s};\n| keys_any = 3\n", 2, "2:3: error: keys_any is not a function"},
+      {"// nothing\n| local x = 3\n", 0, "the hook changes nothing"},
+      {"", 0, "the hook changes nothing"},
+      // what changes nothing that counts
+      {"| function visible()\n  .reg .pred %p;\n  setp.le.s32 %p, ${j}, ${i};\n| end\n", 1,
+       "1:12: error: visible() never changes ${sees}"},
+      {"\n  .reg .f32 %t;\n  add.f32 %t, ${s}, ${s};\n", 2, "the hook's lines never change ${s}"},
+      // what would change the template around it
+      {"  add.f32 ${s}, ${s}, ${s};\n  add.s32 ${j}, ${j}, 1;\n", 2,
+       "the hook's lines may change ${s} only"},
+      {"| function visible()\n  setp.le.s32 ${sees}, ${j}, ${i};\n  mov.f32 ${s}, 0f00000000;\n| end\n",
+       3, "visible() may change ${sees} only"},
+      {"| function visible()\n  setp.le.s32 ${sees}, ${j}, ${i};\n| end\n| function keys_any()\n"
+       "  add.s32 ${last}, ${last}, 1;\n  min.s32 ${to}, ${to}, ${last};\n| end\n",
+       5, "keys_any() may change ${from} and ${to} only"},
+      {"  add.f32 ${s}, ${s}, ${s};\n  ret;\n", 2, "ret in a hook ends the template's thread"},
+      {"  add.f32 ${s}, ${s}, ${s};\n  bra L_next;\n", 2, "jumps to the template's label L_next"},
+      {"  add.f32 ${s}, ${s}, ${s};\n  }\n  {\n", 2, "a closing brace without one"},
+      {"  add.f32 ${s}, ${s}, ${s};\n  {\n", 2, "an opening brace that the hook does not close"},
+      {"| entry_begin()\n", 1, "no entry_begin() in it"},
+      {"| arg { \"saved\", \"out\", \"f32\", { \"heads_q\" }, \"x\" }\n  add.f32 ${s}, ${s}, ${s};\n", 1,
+       "arg 'saved': a hook's tensors are inputs"},
   };
   Fixture *f = *state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -175,12 +207,44 @@ static void mistakes_point_into_the_file(void **state) {
     Variant *v;
     VariantOpts opts = {.hook_path = path};
     diag_reset(f->d);
-    assert_int_not_equal(variant_build(f->s, "prefill_mma", NULL, &opts, &v, f->d), ST_OK);
-    const char *at = strstr(diag_text(f->d), arena_printf(f->a, "%s:%d", path, cases[i].line));
+    const char *template_name = strstr(cases[i].text, "L_next") ? "hook_eval" : "prefill_mma";
+    assert_int_equal(variant_build(f->s, template_name, NULL, &opts, &v, f->d), ST_INPUT);
+    const char *place = cases[i].line ? arena_printf(f->a, "%s:%d", path, cases[i].line)
+                                      : arena_printf(f->a, "%s: error", path);
+    const char *at = strstr(diag_text(f->d), place);
     if (!at || !strstr(diag_text(f->d), cases[i].what))
       fail_msg("no %s:%d with \"%s\" in\n%s", path, cases[i].line, cases[i].what, diag_text(f->d));
     unlink(path);
   }
+}
+
+// Locals, labels, braces and a helper of its own are the hook's; both of lines and mask at one point.
+static void what_is_its_own(void **state) {
+  Fixture *f = *state;
+  char *path = hook_of(f,
+                       "| function helper(to) -- a global, near none of the names\n"
+                       "  mov.f32 ${to}, 0f3F000000;\n| end\n"
+                       "  {\n  .reg .f32 %half;\n  .reg .s32 %i;\n  .reg .pred %odd;\n  mov.s32 %i, ${j};\n"
+                       "  and.b32 %i, %i, 1;\n  setp.ne.s32 %odd, %i, 0;\n  @%odd bra L_end;\n"
+                       "|   helper(\"%half\")\n  mul.f32 ${s}, ${s}, %half;\nL_end:\n  }\n" CAUSAL);
+  pass(f, "prefill_mma", path, "hq=1,sq=40,sk=70,d=64,dtype=f16");
+  pass(f, "decode_splitk", path, "hq=1,sq=1,sk=70,d=64,dtype=f16");
+  unlink(path);
+}
+
+// Where the hook's own Args are without a value, its line is named.
+static void args_without_a_value(void **state) {
+  Fixture *f = *state;
+  Verdict v;
+  char *path = hook_of(f, "\n| arg { \"bias\", \"in\", \"f32\", { \"heads_x\" }, \"x\" }\n  add.f32 ${s}, ${s}, ${s};\n");
+  assert_int_equal(judge(f, "prefill_mma", path, "hq=1,sq=4,sk=7,d=64,dtype=f16", &v), ST_INPUT);
+  assert_non_null(strstr(diag_text(f->d), arena_printf(f->a, "%s:2: error: problem: no value for heads_x", path)));
+  unlink(path);
+  path = hook_of(f, "| arg { \"much\", \"f32\", \"x\" }\n  add.f32 ${s}, ${s}, %much;\n");
+  assert_int_equal(judge(f, "prefill_mma", path, "hq=1,sq=4,sk=7,d=64,dtype=f16", &v), ST_INPUT);
+  assert_non_null(strstr(diag_text(f->d), arena_printf(f->a, "%s:1: error: ", path)));
+  assert_non_null(strstr(diag_text(f->d), "gives no value for much"));
+  unlink(path);
 }
 
 int main(void) {
@@ -188,6 +252,7 @@ int main(void) {
       cmocka_unit_test(examples_pass),    cmocka_unit_test(other_templates),
       cmocka_unit_test(with_other_rules), cmocka_unit_test(wrong_ranges),
       cmocka_unit_test(tiles_left_out),   cmocka_unit_test(mistakes_point_into_the_file),
+      cmocka_unit_test(what_is_its_own),  cmocka_unit_test(args_without_a_value),
   };
   return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }
