@@ -152,11 +152,17 @@ typedef struct psm_options {
 
 /* Generates and checks the template's variant and those that follow it (decode: the combine step),
  * loads them on the device and plans the launches for the problem.  The problem is copied.
- * `options` may be NULL. */
+ * `options` may be NULL.  `template_name` NULL: the template and the parameters that are not given are
+ * what `ptxsmith plan` says for the problem on this device (by the built-in table); PSM_INPUT when no
+ * template does it, with what is in the way. */
 PSM_API psm_status psm_operator_new(psm_device *dev, const char *template_name, const char *params,
                                     const psm_problem *p, const psm_options *options,
                                     psm_operator **out);
 PSM_API void psm_operator_free(psm_operator *op);
+
+/* Why this template and these parameters: one sentence, the operator's.  NULL where the template was
+ * named by the caller. */
+PSM_API const char *psm_operator_why(const psm_operator *op);
 
 /* Plans again for another value (a cache that grew: "seqlen_k") without generating or loading
  * anything.  The workspace's size may change; the workspace and all tensors must be bound again.

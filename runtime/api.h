@@ -33,6 +33,7 @@ struct psm_operator {
   Operator *op;
   int64_t chunks; // as the caller's problem gave it, 0: the planner's choice
   uint32_t grid;
+  char *why;      // of the planner's choice, NULL where the caller named the template
   psm_variant step[OPERATOR_MAX_STEPS]; // views of op's variants
 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "parse.h"
+#include "planner.h"
 
 #define X(id, ...) _Static_assert((int)PSM_##id == DT_##id, "psm_dtype mirrors Dtype");
 DTYPES(X)
@@ -78,33 +79,52 @@ static psm_operator *wrap(psm_device *dev, Operator *op, int64_t chunks, uint32_
   return w;
 }
 
+// What `ptxsmith plan` says, by the built-in table.
+static Status choose(psm_device *dev, Arena *a, const Problem *p, const Params *given,
+                     const VariantOpts *build, PlannerChoice *out, Diag *d) {
+  Session *s = dev->owner->session;
+  const PlannerAsk ask = {.given = given, .build = *build};
+  PlannerTable table = {0};
+  const Source *rows;
+  Status st = session_file(s, "lua/planner.txt", &rows, d);
+  if (!st) st = planner_parse(a, rows, &table, d);
+  return st ? st : planner_choose(s, a, &table, &ask, p, device_info(dev->device), out, d);
+}
+
 psm_status psm_operator_new(psm_device *dev, const char *template_name, const char *params,
                             const psm_problem *p, const psm_options *options, psm_operator **out) {
   Diag *d = api_begin(dev->owner);
   *out = NULL;
-  if (!api_needs(template_name, "template_name", d) || !api_needs(p, "problem", d))
-    return PSM_INPUT;
+  if (!api_needs(p, "problem", d)) return PSM_INPUT;
   Arena *a = arena_new();
   Params given = {0};
+  PlannerChoice choice = {.template_name = template_name, .problem = p->problem};
   PlanOpts opts = {.grid = options ? options->grid : 0};
   Operator *op = NULL;
   Status st = params ? parse_params(a, params, &given, d) : ST_OK;
   if (!st && options) st = api_build_opts(options->target, options->hook, &opts.build, d);
+  if (!st && template_name) choice.params = given;
+  else if (!st) st = choose(dev, a, p->problem, &given, &opts.build, &choice, d);
   if (!st)
-    st = operator_make(dev->owner->session, template_name, &given, p->problem, &opts, &op, d);
+    st = operator_make(dev->owner->session, choice.template_name, &choice.params, choice.problem,
+                       &opts, &op, d);
   if (!st) st = operator_load(op, dev->device, d);
   if (!st) st = operator_plan(op, dev->device, &opts, d);
-  arena_free(a);
-  if (!st) *out = wrap(dev, op, problem_int(p->problem, "chunks", 0), opts.grid);
+  if (!st) *out = wrap(dev, op, problem_int(choice.problem, "chunks", 0), opts.grid);
   else operator_free(op);
+  if (!st && choice.why && !((*out)->why = strdup(choice.why))) abort();
+  arena_free(a);
   return api_status(st);
 }
 
 void psm_operator_free(psm_operator *op) {
   if (!op) return;
   operator_free(op->op);
+  free(op->why);
   free(op);
 }
+
+const char *psm_operator_why(const psm_operator *op) { return op->why; }
 
 int psm_operator_steps(const psm_operator *op) { return op->op->nsteps; }
 

@@ -26,7 +26,7 @@
     "verify, time and rank the variants that a script asks for")                                   \
   X(CAMPAIGN, campaign, "NAME|SCRIPT.lua", 1, 1, false, true,                                           \
     "predict, then measure, rung by rung")                                                         \
-  X(PLAN, plan, "PROBLEM", 1, 1, false, true, "what would run for a problem, and why")             \
+  X(PLAN, plan, "PROBLEM", 0, 1, false, true, "what would run for a problem, and why")             \
   X(INFO, info, "", 0, 0, false, true, "devices, driver, build and host")                          \
   X(WORKER, worker, "", 0, 0, false, false, "one variant of a sweep in a process of its own")      \
   X(HELP, help, "[VERB]", 0, 1, false, true, "this text, or a verb's options")                     \
@@ -113,6 +113,7 @@ enum { // the same as bits, for the table of options
     "host threads; by default all cores")                                                          \
   X(ISA, "isa", 0, TEXT, "baseline|avx2|avx512", IN_DEVICE | IN_COUNTERS,                          \
     "sim's host instructions")                                                                     \
+  X(ROWS, "rows", 0, FLAG, "", IN_PLAN, "the rows of the planner's tables: which still hold")      \
   X(TEMPLATES, "templates", 0, TEXT, "DIR", IN_ALL, "a folder with templates/ and lua/ to use")    \
   X(JSON, "json", 0, FLAG, "", IN_REPORT, "one JSON object a line")                                \
   X(HELP, "help", 'h', FLAG, "", IN_ALL, "the verb's options")

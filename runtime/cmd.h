@@ -28,6 +28,8 @@ void cmd_schedule(Cmd *c, uint64_t seed); // of what runs on the open device fro
 Status cmd_device(Cmd *c, Device **out);   // --device, --threads, --isa, --seed
 Status cmd_problem(Cmd *c, Problem **out); // --problem: a name or values
 Status cmd_problem_of(Cmd *c, const char *spec, Problem **out);
+// The planner's tables: out/planner.txt, if it is there, then the built-in one.
+Status cmd_planner_tables(Cmd *c, PlannerTable *out);
 // What the planner's tables say of it on the open device: the user's own rows of out/planner.txt
 // first, so that they win.
 Status cmd_choose(Cmd *c, const PlannerAsk *ask, const Problem *p, PlannerChoice *out);

@@ -127,7 +127,8 @@ static Status open_problem(Cmd *c, Subject *s, const TemplateInfo *info) {
 
 // Parameters that were not given come from the planner's row for this device and shape.
 static Status choose(Cmd *c, Subject *s) {
-  const PlannerAsk ask = {.template_name = s->template_name, .given = &c->cli->params};
+  const PlannerAsk ask = {.template_name = s->template_name, .given = &c->cli->params,
+                          .build = s->opts.build};
   Status st = cmd_choose(c, &ask, s->problem, &s->choice);
   if (st) return st;
   s->params = &s->choice.params;

@@ -61,7 +61,7 @@ Status cmd_build_opts(Cmd *c, VariantOpts *out) {
   return target ? parse_target(target, &out->sm, &out->sm_suffix, c->diag) : ST_OK;
 }
 
-static Status read_tables(Cmd *c, PlannerTable *out) {
+Status cmd_planner_tables(Cmd *c, PlannerTable *out) {
   const char *own = "out/planner.txt";
   const Source *built_in;
   Source *src;
@@ -77,7 +77,7 @@ static Status read_tables(Cmd *c, PlannerTable *out) {
 
 Status cmd_choose(Cmd *c, const PlannerAsk *ask, const Problem *p, PlannerChoice *out) {
   PlannerTable *table = arena_new_of(c->arena, PlannerTable);
-  Status st = read_tables(c, table);
+  Status st = cmd_planner_tables(c, table);
   if (st) return st;
   return planner_choose(c->session, c->arena, table, ask, p, device_info(c->device), out, c->diag);
 }

@@ -1,4 +1,6 @@
 // plan: what would run for a problem, and why.
+#include <string.h>
+
 #include "cmd.h"
 #include "planner.h"
 
@@ -45,6 +47,10 @@ static void print_json(Cmd *c, const PlannerChoice *choice, const Operator *op, 
   json_uint(&j, "workspace_bytes", op->workspace_bytes);
   json_str(&j, "source", planner_source(choice));
   json_str(&j, "why", choice->why);
+  json_bool(&j, "older_text", choice->older);
+  json_array(&j, "passed");
+  for (int i = 0; i < choice->npassed; i++) json_str(&j, NULL, choice->passed[i]);
+  json_close(&j);
   fputs(json_end(&j), stdout);
 }
 
@@ -63,12 +69,60 @@ static Status show(Cmd *c, Session *s, const PlannerChoice *choice) {
   return st;
 }
 
+// ---- the tables ---------------------------------------------------------------------------------
+
+typedef struct Tally {
+  const char *file;
+  int rows, older, broken;
+} Tally;
+
+static void print_tally(const Tally *t) {
+  if (!t->rows) return;
+  printf("%s: %d rows, %d of the present text, %d of an older one, %d can't be built\n", t->file,
+         t->rows, t->rows - t->older - t->broken, t->older, t->broken);
+}
+
+static void tell_row(Session *s, Arena *a, const PlannerRow *r, Tally *t) {
+  const char *why;
+  PlannerText text = planner_row_text(s, a, r, &why);
+  t->rows++;
+  t->older += text == TEXT_OTHER;
+  t->broken += text == TEXT_NONE;
+  if (text == TEXT_OTHER)
+    printf("%s:%u: measured on an older text of %s\n", r->file, r->line, r->template_name);
+  else if (text == TEXT_NONE)
+    printf("%s:%u: can't be built: %s\n", r->file, r->line, why);
+}
+
+static Status rows(Cmd *c, Session *s) {
+  PlannerTable table = {0};
+  Tally t = {0};
+  bool broken = false;
+  if (c->cli->noperands)
+    return diag_error(c->diag, NOWHERE, "plan: --rows is about the tables, not about a problem");
+  Status st = cmd_planner_tables(c, &table);
+  if (st) return st;
+  for (int i = 0; i < table.n; i++) {
+    if (!t.file || strcmp(t.file, table.v[i].file)) {
+      print_tally(&t);
+      t = (Tally){.file = table.v[i].file};
+    }
+    tell_row(s, c->arena, &table.v[i], &t);
+    broken = broken || t.broken;
+  }
+  print_tally(&t);
+  return broken ? diag_fail(c->diag, ST_FAILED, "a row of the planner's tables can't be built") : ST_OK;
+}
+
 Status cmd_plan(Cmd *c) {
   Session *s;
   Device *dev;
   Problem *p;
   PlannerChoice choice;
   Status st = cmd_session(c, &s);
+  if (!st && cli_has(c->cli, OPT_ROWS)) return rows(c, s);
+  if (!st && !c->cli->noperands)
+    return diag_error(c->diag, NOWHERE, "usage: ptxsmith plan PROBLEM");
   if (!st) st = problem_open(s, c->arena, c->cli->operand[0], &p, c->diag);
   if (!st) st = cmd_device(c, &dev);
   if (!st) st = cmd_choose(c, &(PlannerAsk){0}, p, &choice);

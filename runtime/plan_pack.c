@@ -57,11 +57,11 @@ static int64_t whole_rounds(int64_t items, int64_t places, int64_t most) {
 }
 
 // Of the Problem and the Params alone: the same problem gives the same bits everywhere.  A variant
-// that keeps its loads in shared memory fills an SM with one or two blocks, and an H200's 132 are
+// that keeps its loads in shared memory fills an SM with one or two blocks, and PLAN_SMS are
 // filled in whole rounds; others want enough blocks for a few to every SM.  No chunk of less than 256
 // keys.
 int64_t plan_chunks(const Operator *op) {
-  enum { WANTED_BLOCKS = 512, LEAST_KEYS = 256, MOST = 256, SMS = 132, SM_SMEM = 228 * 1024 };
+  enum { WANTED_BLOCKS = 512, LEAST_KEYS = 256, MOST = 256, SM_SMEM = 228 * 1024 };
   int64_t smem = op->step[0].variant->launch.smem_bytes, items = items_of_a_chunk(op);
   int64_t most = (problem_int(op->problem, "seqlen_k", 0) + LEAST_KEYS - 1) / LEAST_KEYS;
   int64_t rows = problem_int(op->problem, "batch", 1) * problem_int(op->problem, "heads_kv", 1);
@@ -70,12 +70,12 @@ int64_t plan_chunks(const Operator *op) {
   int64_t fit = SM_SMEM / (smem + 1024);
   if (of_all_keys(op)) { // one round, equal pieces; all heads in step where that idles few SMs
     int64_t heads = problem_int(op->problem, "heads_kv", 1);
-    n = SMS * (fit < 1 ? 1 : fit < 4 ? fit : 4);
+    n = PLAN_SMS * (fit < 1 ? 1 : fit < 4 ? fit : 4);
     if (heads > 0 && n % heads <= n / 16) n -= n % heads;
     most *= rows;
     return n < most ? n : most > 0 ? most : 1;
   }
-  if (smem > 0) n = whole_rounds(items, SMS * (fit < 4 ? fit : 4), most);
+  if (smem > 0) n = whole_rounds(items, PLAN_SMS * (fit < 4 ? fit : 4), most);
   if (n > most) n = most;
   return n < 1 ? 1 : n;
 }
@@ -124,6 +124,16 @@ static Status check_lengths(const Operator *op, Diag *d) {
   return ST_OK;
 }
 
+// Factors of 8-bit inputs, and a variant whose inputs have none.
+static Status check_factors(const Operator *op, Diag *d) {
+  const Variant *v = op->step[0].variant;
+  bool attention = v->kind == KIND_PREFILL || v->kind == KIND_DECODE;
+  if (!attention || !problem_int(op->problem, "descale", 0) || operator_arg(op, "descale_k"))
+    return ST_OK;
+  return diag_fail(d, ST_INPUT, "%s has no factors of q, k and v (descale) for these types",
+                   v->tmpl ? v->tmpl->name : v->id);
+}
+
 // Values that a template declares to be right from 0 on.
 static Status check_signs(const Operator *op, Diag *d) {
   for (int s = 0; s < op->nsteps; s++) {
@@ -140,7 +150,7 @@ static Status check_signs(const Operator *op, Diag *d) {
 
 Status operator_complete(Operator *op, int64_t chunks, Diag *d) {
   Problem *p = op->problem;
-  if (check_lengths(op, d) != ST_OK) return ST_INPUT;
+  if (check_lengths(op, d) != ST_OK || check_factors(op, d) != ST_OK) return ST_INPUT;
   if (op->step[0].variant->kind == KIND_CEILING) complete_ceiling(p);
   for (int s = 0; s < op->nsteps; s++) problem_fill_from_params(p, &op->step[s].variant->params);
   const ArgDecl *scale = operator_arg(op, "scale");

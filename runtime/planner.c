@@ -15,17 +15,73 @@ static int64_t bucket(int64_t n) {
   return b;
 }
 
+// What a problem may ask for beside its sizes: the word of the shape, and what in a problem asks for it
+// (varlen: the shape's own lengths).
+typedef struct Extra {
+  const char *word, *problem;
+  bool (*asked)(const Problem *p);
+} Extra;
+
+static bool has_softcap(const Problem *p) { return problem_float(p, "softcap", 0) > 0; }
+static bool has_alibi(const Problem *p) { return problem_int(p, "alibi", 0) != 0; }
+static bool has_sinks(const Problem *p) { return problem_int(p, "sinks", 0) != 0; }
+static bool has_pages(const Problem *p) { return problem_int(p, "page_size", 0) > 0; }
+static bool has_descale(const Problem *p) { return problem_int(p, "descale", 0) != 0; }
+
+static const Extra extras[] = {
+    {"window=1", "wl=64", problem_windowed}, {"softcap=1", "softcap=30", has_softcap},
+    {"alibi=1", "alibi=1", has_alibi},       {"sinks=1", "sinks=1", has_sinks},
+    {"varlen=1", NULL, problem_varlen},
+    {"paged=1", "page=64", has_pages},       {"descale=1", "descale=1", has_descale},
+};
+enum { NEXTRAS = sizeof extras / sizeof *extras };
+
 char *planner_shape(Arena *a, const Problem *p) {
   int64_t hq = problem_int(p, "heads_q", 1), hkv = problem_int(p, "heads_kv", hq);
-  int64_t sq = problem_int(p, "seqlen_q", 1);
+  int64_t sq = problem_int(p, "seqlen_q", 1), d = problem_int(p, "head_dim", 0);
   const char *kv = p->has_dtype_kv && p->dtype_kv != p->dtype ? dtype_name(p->dtype_kv) : NULL;
-  return arena_printf(a, "dtype=%s%s%s d=%lld group=%lld causal=%lld sq=%lld sk=%lld work=%lld",
-                      p->has_dtype ? dtype_name(p->dtype) : "f32", kv ? "/" : "", kv ? kv : "",
-                      (long long)problem_int(p, "head_dim", 0),
-                      (long long)(hkv > 0 ? hq / hkv : 0),
-                      (long long)problem_int(p, "causal", 0), (long long)bucket(sq),
-                      (long long)bucket(problem_int(p, "seqlen_k", 0)),
-                      (long long)bucket(problem_int(p, "batch", 1) * hkv));
+  char *text = arena_printf(
+      a, "dtype=%s%s%s d=%lld group=%lld causal=%lld sq=%lld sk=%lld work=%lld",
+      p->has_dtype ? dtype_name(p->dtype) : "f32", kv ? "/" : "", kv ? kv : "", (long long)d,
+      (long long)(hkv > 0 ? hq / hkv : 0), (long long)problem_int(p, "causal", 0),
+      (long long)bucket(sq), (long long)bucket(problem_int(p, "seqlen_k", 0)),
+      (long long)bucket(problem_int(p, "batch", 1) * hkv));
+  if (problem_int(p, "head_dim_v", d) != d)
+    text = arena_printf(a, "%s dv=%lld", text, (long long)problem_head_dim_v(p));
+  for (int i = 0; i < NEXTRAS; i++)
+    if (extras[i].asked(p)) text = arena_printf(a, "%s %s", text, extras[i].word);
+  return text;
+}
+
+// The least problem of a shape: its own planner_shape is that text again.
+static Status shape_problem(Arena *a, const char *shape, Problem **out, Diag *d) {
+  Params w = {0};
+  char *save = NULL, *copy = arena_strdup(a, shape);
+  const char *text = "b=1";
+  for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save))
+    if (params_parse(a, &w, word, d)) return ST_INPUT;
+  const char *sq = params_get(&w, "sq"), *sk = params_get(&w, "sk"), *work = params_get(&w, "work");
+  const char *group = params_get(&w, "group"), *type = params_get(&w, "dtype"), *kv;
+  if (!sq || !sk || !work || !group || !type)
+    return diag_fail(d, ST_INPUT, "\"%s\" is no shape", shape);
+  long long heads = strtoll(work, NULL, 10), each = strtoll(group, NULL, 10);
+  text = arena_printf(a, "b=1,hkv=%lld,hq=%lld,sq=%s,sk=%s,dtype=%.*s", heads > 0 ? heads : 1,
+                      (heads > 0 ? heads : 1) * each, sq, sk, (int)strcspn(type, "/"), type);
+  if ((kv = strchr(type, '/'))) text = arena_printf(a, "%s,dtype_kv=%s", text, kv + 1);
+  for (int i = 0; i < w.n; i++) {
+    const char *name = w.v[i].name, *word = arena_printf(a, "%s=%s", name, w.v[i].value);
+    const char *more = !strcmp(name, "d") || !strcmp(name, "dv") || !strcmp(name, "causal") ? word : NULL;
+    for (int k = 0; k < NEXTRAS && !more; k++)
+      if (!strcmp(extras[k].word, word)) {
+        more = extras[k].problem;
+        if (!more) more = arena_printf(a, "seqlens_q=%s,seqlens_k=%s", sq, sk);
+      }
+    if (more) text = arena_printf(a, "%s,%s", text, more);
+  }
+  Status st = problem_parse(a, text, out, d);
+  if (!st && heads > 0 && strcmp(planner_shape(a, *out), shape))
+    return diag_fail(d, ST_INPUT, "\"%s\" is no shape", shape);
+  return st;
 }
 
 // ---- reading ------------------------------------------------------------------------------------
@@ -101,93 +157,62 @@ Status planner_parse(Arena *a, const Source *src, PlannerTable *out, Diag *d) {
 
 // ---- choosing -----------------------------------------------------------------------------------
 
-// One query of 16-bit elements: docs/measurements.md has decode_mma ahead where there are fewer items
-// (sequence, KV head) than an H200 has SMs, decode_span elsewhere and by far where lengths differ.
-static const char *default_template(const Problem *p) {
-  enum { SMS = 132 };
-  if (problem_int(p, "seqlen_q", 1) != 1) return "prefill_thread";
-  int64_t d = problem_int(p, "head_dim", 0);
-  bool halves = p->has_dtype && dtype_bytes(p->dtype) == 2;
-  if (!halves || !(d == 64 || d == 96 || d == 128 || d == 192 || d == 256)) return "decode_splitk";
-  bool eight = dtype_bytes(problem_kv_dtype(p, p->dtype)) == 1;
-  int64_t items = problem_int(p, "batch", 1) * problem_int(p, "heads_kv", 1);
-  return eight || problem_varlen(p) || items >= SMS ? "decode_span" : "decode_mma";
-}
-
-static Status point_of(Session *s, Arena *a, const char *template_name, const char *params,
-                       const Problem *p, PlannerChoice *out, Diag *d) {
-  Tuner scratch = {.session = s, .arena = a}; // only to read the point
-  Run run = {.template_name = template_name, .problem = p};
-  out->template_name = template_name;
-  out->params = (Params){0};
-  return tune_point(&scratch, &run, params, &out->params, &out->problem, d);
-}
-
-static void set_given(Arena *a, const PlannerAsk *ask, PlannerChoice *out) {
-  for (int i = 0; ask->given && i < ask->given->n; i++)
-    params_set(a, &out->params, ask->given->v[i].name, ask->given->v[i].value);
-}
-
 // The problem with what it leaves open as the template's parameters have it: the shape names an
 // element type and a head size even where the asker leaves them to the template.
-static Status completed(Session *s, Arena *a, const char *template_name, const PlannerAsk *ask,
-                        const Problem *p, Problem **out, Diag *d) {
+static Status completed(Session *s, Arena *a, const PlannerAsk *ask, const Problem *p,
+                        Problem **out, Diag *d) {
   const TemplateInfo *info;
-  PlannerChoice asked = {0};
-  Params resolved = {0};
+  Params params = {0}, resolved = {0};
   const char *why_not; // a failing constraint is told by whoever builds it
   *out = problem_copy(a, p);
-  set_given(a, ask, &asked);
-  Status st = session_template(s, template_name, &info, d);
-  if (!st) st = problem_fix_params(a, p, info, &asked.params, d);
+  for (int i = 0; ask->given && i < ask->given->n; i++)
+    params_set(a, &params, ask->given->v[i].name, ask->given->v[i].value);
+  Status st = session_template(s, ask->template_name, &info, d);
+  if (!st) st = problem_fix_params(a, p, info, &params, d);
   if (!st)
-    st = variant_legal(s, template_name, &asked.params, NULL, a, &resolved, &why_not, d);
+    st = variant_legal(s, ask->template_name, &params, NULL, a, &resolved, &why_not, d);
   if (!st) problem_fill_from_params(*out, &resolved);
   return st;
 }
 
-// Whether what the row's parameters make, with those given, is the text that was measured.
-static const char *why_not_text(Session *s, Arena *a, const PlannerRow *r, const PlannerAsk *ask,
-                                const Problem *p, PlannerChoice *choice, Diag *quiet) {
-  Operator *op = NULL;
-  Status st = point_of(s, a, r->template_name, r->params, p, choice, quiet);
-  set_given(a, ask, choice);
-  int64_t chunks = st ? 0 : problem_int(choice->problem, "chunks", 0);
-  if (!st && problem_gives(p, "chunks") && problem_int(p, "chunks", 0) != chunks)
-    return arena_printf(a, "measured with chunks=%lld", (long long)chunks);
-  if (!st) st = operator_make(s, r->template_name, &choice->params, choice->problem, NULL, &op,
-                              quiet);
-  const char *why = NULL;
-  if (st)
-    why = arena_printf(a, "can't be built any more: %s",
-                       quiet->first ? quiet->first->what : "no reason given");
-  else if (strcmp(op->step[0].variant->hash, r->hash))
-    why = ask->given && ask->given->n ? "measured with other parameters than those given"
-                                      : "the generator makes another text now";
-  operator_free(op);
-  return why;
+static bool same_params(const Params *x, const Params *y) {
+  for (int i = 0; i < x->n; i++) {
+    const char *other = params_get(y, x->v[i].name);
+    if (!other || strcmp(x->v[i].value, other)) return false;
+  }
+  return x->n == y->n;
 }
 
-// NULL when the row holds, else why it does not.  The generator's hash comes last: it costs a build.
+// Whether what was measured can still be built, with those parameters that the asker gives.
+static const char *why_not_text(Session *s, Arena *a, const PlannerRow *r, const PlannerAsk *ask,
+                                const Problem *p, const DeviceInfo *dev, PlannerChoice *choice) {
+  const PlannerAsk plain = {.template_name = r->template_name};
+  Fit measured = planner_fit(s, a, r->params, &plain, p, dev, r->template_name, choice);
+  if (measured.step != FIT_DONE) return arena_printf(a, "can't be built any more: %s", measured.why);
+  choice->older = strcmp(measured.hash, r->hash) != 0;
+  int64_t chunks = problem_int(choice->problem, "chunks", 0);
+  if (problem_gives(p, "chunks") && problem_int(p, "chunks", 0) != chunks)
+    return arena_printf(a, "measured with chunks=%lld", (long long)chunks);
+  if (!(ask->given && ask->given->n) && !ask->build.hook_path && !ask->build.sm) return NULL;
+  Fit fit = planner_fit(s, a, r->params, ask, p, dev, r->template_name, choice);
+  if (fit.step != FIT_DONE) return arena_printf(a, "can't be built with what is given: %s", fit.why);
+  if (!same_params(&fit.resolved, &measured.resolved))
+    return "measured with other parameters than those given";
+  return NULL;
+}
+
+// NULL when the row holds, else why it does not.
 static const char *why_not(Session *s, Arena *a, const PlannerRow *r, const PlannerAsk *ask,
                            const Problem *p, const DeviceInfo *dev, PlannerChoice *choice) {
   if (strcmp(r->device, dev->name)) return arena_printf(a, "measured on %s", r->device);
   if (strcmp(r->driver, dev->driver))
     return arena_printf(a, "measured with driver %s, this is %s", r->driver, dev->driver);
-  Diag *quiet = diag_new();
-  const char *why = why_not_text(s, a, r, ask, p, choice, quiet);
-  if (why) why = arena_strdup(a, why); // it may be the Diag's
-  diag_free(quiet);
-  return why;
+  return why_not_text(s, a, r, ask, p, dev, choice);
 }
 
-Status planner_choose(Session *s, Arena *a, const PlannerTable *t, const PlannerAsk *ask,
-                      const Problem *given, const DeviceInfo *dev, PlannerChoice *out, Diag *d) {
-  *out = (PlannerChoice){0};
-  const char *name = ask->template_name ? ask->template_name : default_template(given);
-  Problem *p;
-  Status st = completed(s, a, name, ask, given, &p, d);
-  if (st) return st;
+// The first row of the problem's shape that holds.
+static bool by_row(Session *s, Arena *a, const PlannerTable *t, const PlannerAsk *ask,
+                   const Problem *p, const DeviceInfo *dev, PlannerChoice *out) {
   char *shape = planner_shape(a, p);
   for (int i = 0; i < t->n; i++) {
     const PlannerRow *r = &t->v[i];
@@ -196,17 +221,71 @@ Status planner_choose(Session *s, Arena *a, const PlannerTable *t, const Planner
     const char *why = why_not(s, a, r, ask, p, dev, out);
     if (!why) {
       out->row = r;
-      out->why = arena_printf(a, "%s:%u: %s", r->file, r->line, r->measured);
-      return ST_OK;
+      out->why = arena_printf(a, "%s:%u: %s%s", r->file, r->line, r->measured,
+                              out->older ? "; measured on an older text of the template" : "");
+      return true;
     }
     *arena_push(a, out->passed, out->npassed, out->passed_cap) =
         arena_printf(a, "%s:%u: %s", r->file, r->line, why);
   }
+  out->older = false;
   out->why = arena_printf(a, "no measurement for %s on %s: the template's defaults", shape,
                           dev->name);
-  st = point_of(s, a, name, "", p, out, d);
-  set_given(a, ask, out);
-  return st;
+  return false;
+}
+
+// A template by name: what is wrong with it is told by whoever builds it.
+static Status choose_params(Session *s, Arena *a, const PlannerTable *t, const PlannerAsk *ask,
+                            const Problem *given, const DeviceInfo *dev, PlannerChoice *out,
+                            Diag *d) {
+  Problem *p;
+  Status st = completed(s, a, ask, given, &p, d);
+  if (st || by_row(s, a, t, ask, p, dev, out)) return st;
+  out->template_name = ask->template_name;
+  out->params = (Params){0};
+  out->problem = p;
+  for (int i = 0; ask->given && i < ask->given->n; i++)
+    params_set(a, &out->params, ask->given->v[i].name, ask->given->v[i].value);
+  return ST_OK;
+}
+
+Status planner_choose(Session *s, Arena *a, const PlannerTable *t, const PlannerAsk *ask,
+                      const Problem *given, const DeviceInfo *dev, PlannerChoice *out, Diag *d) {
+  *out = (PlannerChoice){0};
+  if (ask->template_name) return choose_params(s, a, t, ask, given, dev, out, d);
+  Problem *p = problem_copy(a, given);
+  const char *type = ask->given ? params_get(ask->given, "dtype") : NULL;
+  if (!p->has_dtype && !type) problem_set_dtype(p, "dtype", DT_F32); // else the template's own says
+  PlannerChoice found = {0};
+  Fit fit;
+  Status st = planner_candidate(s, a, ask, p, dev, &found, &fit, d);
+  if (st) return *out = found, st;
+  problem_fill_from_params(p, &fit.resolved);
+  if (by_row(s, a, t, ask, p, dev, out)) return ST_OK;
+  found.why = fit.smaller ? arena_printf(a, "%s, with %s to fit its shared memory", out->why, fit.smaller)
+                          : out->why;
+  for (int i = 0; i < found.npassed; i++)
+    *arena_push(a, out->passed, out->npassed, out->passed_cap) = found.passed[i];
+  found.passed = out->passed, found.npassed = out->npassed, found.passed_cap = out->passed_cap;
+  *out = found;
+  return ST_OK;
+}
+
+PlannerText planner_row_text(Session *s, Arena *a, const PlannerRow *r, const char **why) {
+  const PlannerAsk ask = {.template_name = r->template_name};
+  const DeviceInfo any = {.name = "any"};
+  PlannerChoice choice = {0};
+  Problem *p = NULL;
+  Diag *quiet = diag_new();
+  *why = NULL;
+  if (shape_problem(a, r->shape, &p, quiet))
+    *why = arena_strdup(a, quiet->first ? quiet->first->what : "its shape is no problem");
+  diag_free(quiet);
+  if (*why) return TEXT_NONE;
+  Fit fit = planner_fit(s, a, r->params, &ask, p, &any, r->template_name, &choice);
+  *why = fit.why;
+  if (fit.step != FIT_DONE) return TEXT_NONE;
+  return strcmp(fit.hash, r->hash) ? TEXT_OTHER : TEXT_SAME;
 }
 
 const char *planner_source(const PlannerChoice *c) { return c->row ? "tuned" : "default"; }

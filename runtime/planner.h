@@ -4,10 +4,15 @@
 //   NVIDIA H200 | 580.95.05 | 7f3a... | decode_splitk | dtype=f32 d=128 group=1 causal=0 sq=1 sk=16384 work=8 |
 //       vec=4 chunks=64 | 18.20 us, 3687.0 GB/s, 82.1 % of roof, 2026-11-29T20:00:00Z
 //
-// (one line each; # begins a comment.)  A row counts for the device and driver it was measured on
-// and while the generator still makes the same PTX: `hash` is that of the first step's text.  The
+// (one line each; # begins a comment.)  A row counts for the device and driver it was measured on.
+// `hash` is that of the first step's text: where the generator makes another one by now, the row's
+// parameters are still the best known and are taken while they can be built, and that is said.  The
 // shape is a bucket: dtype, head size, queries per KV head, causal and whether there is one query
-// are exact; lengths and batch * heads_kv are rounded down to powers of two.
+// are exact; lengths and batch * heads_kv are rounded down to powers of two.  What a problem asks for
+// besides (window, softcap, alibi, sinks, varlen, paged, descale, dv, dtype_kv) stands behind.
+//
+// Without a row the regime of the problem has an order of templates (planner_fit.c), and the first that
+// declares all that the problem asks for, and whose defaults fit the device, is taken.
 #ifndef PTXSMITH_PLANNER_H
 #define PTXSMITH_PLANNER_H
 
@@ -31,15 +36,18 @@ typedef struct PlannerChoice {
   Params params;          // of the template
   Problem *problem;       // with the row's values (chunks)
   const PlannerRow *row;  // NULL: no row holds, these are the template's defaults
+  bool older;             // the row's text is another than the generator makes now
   const char *why;        // one sentence
-  const char **passed; int npassed, passed_cap; // rows of this shape that do not hold, and why
+  const char **passed; int npassed, passed_cap; // rows of this shape and templates that do not do, and why
 } PlannerChoice;
 // What the asker has settled already.
 typedef struct PlannerAsk {
   const char *template_name; // NULL: whichever the problem asks for
-  const Params *given;       // a row holds only when it measured the text that these make; may be NULL
+  const Params *given;       // a row holds only when it was measured with these; may be NULL
+  VariantOpts build;         // a hook or a target: a template must take it
 } PlannerAsk;
-// Never fails for want of a row.
+// Never fails for want of a row.  ST_INPUT: no template does the problem on this device, and what is in
+// the way of the nearest one.
 Status planner_choose(Session *s, Arena *a, const PlannerTable *t, const PlannerAsk *ask,
                       const Problem *p, const DeviceInfo *dev, PlannerChoice *out, Diag *d);
 // "tuned" or "default": where a choice's parameters came from.
@@ -47,5 +55,30 @@ const char *planner_source(const PlannerChoice *c);
 
 // The row that the best of a sweep's rows makes, NULL when none was measured (sim's are modelled).
 const char *planner_row_of(Arena *a, const Run *r, const Params *rows, int nrows);
+
+// What became of a row's text.
+typedef enum PlannerText { TEXT_SAME, TEXT_OTHER, TEXT_NONE } PlannerText;
+// Builds what the row says for a problem of its shape.  TEXT_NONE: it can't be built any more, *why.
+PlannerText planner_row_text(Session *s, Arena *a, const PlannerRow *r, const char **why);
+
+// ---- planner_fit.c: templates for a problem -----------------------------------------------------
+
+// How far a template came on the way to a launch, and what stopped it.
+typedef enum FitStep { FIT_RULES, FIT_PARAMS, FIT_TEXT, FIT_DEVICE, FIT_DONE } FitStep;
+typedef struct Fit {
+  FitStep step;
+  int reasons;      // how many; `why` is the first
+  const char *why;  // NULL for FIT_DONE
+  const char *hash; // of the first step's text, where there is one
+  Params resolved;  // of the first step
+  bool too_large;   // it stops at the device's shared memory, and there alone
+  const char *smaller; // what was changed in the defaults to fit it, NULL for nothing
+} Fit;
+// What the point (a row's parameters, "" for the defaults) with those given makes of the template.
+Fit planner_fit(Session *s, Arena *a, const char *point, const PlannerAsk *ask, const Problem *p,
+                const DeviceInfo *dev, const char *template_name, PlannerChoice *out);
+// The first template of the regime's order that fits; those before it go to out->passed.
+Status planner_candidate(Session *s, Arena *a, const PlannerAsk *ask, const Problem *p,
+                         const DeviceInfo *dev, PlannerChoice *out, Fit *fit, Diag *d);
 
 #endif

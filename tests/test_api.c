@@ -122,6 +122,39 @@ static void values_are_held_against_their_kind(void **state) {
   psm_problem_free(p);
 }
 
+// Without a template's name the problem chooses, by what `ptxsmith plan` says.
+static void the_planner_chooses(void **state) {
+  Fixture *f = *state;
+  static const struct { const char *problem, *params, *id; } cases[] = {
+      {"b=1,hq=4,hkv=2,sq=1,sk=900,d=64,dtype=bf16,page=16", NULL, "decode_mma head_dim=64"},
+      {"b=1,hq=4,hkv=2,sq=1,sk=900,d=64,dtype=bf16,dtype_kv=e4m3", NULL, "decode_span head_dim=64"},
+      {"b=1,hq=4,hkv=2,sq=99,sk=99,d=64,wl=8", NULL, "prefill_mma head_dim=64"},
+      {"b=1,hq=4,hkv=2,sq=99,sk=99,d=64", "dtype=f16", "prefill_wgmma head_dim=64"},
+      {"b=1,hq=4,hkv=2,sq=99,sk=99,d=64,dtype=f16", "split=0", "prefill_mma head_dim=64"},
+  };
+  psm_problem *p;
+  psm_operator *op;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    good(f, psm_problem_new(f->s, cases[i].problem, &p));
+    good(f, psm_operator_new(f->dev, NULL, cases[i].params, p, NULL, &op));
+    const char *id = psm_variant_id(psm_operator_variant(op, 0));
+    if (strncmp(id, cases[i].id, strlen(cases[i].id))) fail_msg("%s: %s", cases[i].problem, id);
+    assert_non_null(strstr(psm_operator_why(op), "no measurement for dtype="));
+    psm_operator_free(op);
+    psm_problem_free(p);
+  }
+  good(f, psm_problem_new(f->s, "b=1,hq=4,hkv=2,sq=1,sk=99,d=40,dtype=f16", &p));
+  assert_error(f, psm_operator_new(f->dev, NULL, NULL, p, NULL, &op), PSM_INPUT,
+               "no template does this on sim; nearest: decode_mma: head_dim=40 is not legal");
+  assert_null(op);
+  psm_problem_free(p);
+  good(f, psm_problem_new(f->s, "b=1,hq=4,hkv=2,sq=1,sk=99,d=64", &p));
+  good(f, psm_operator_new(f->dev, "decode_splitk", NULL, p, NULL, &op));
+  assert_null(psm_operator_why(op)); // named by the caller
+  psm_operator_free(op);
+  psm_problem_free(p);
+}
+
 // ---- running ------------------------------------------------------------------------------------
 typedef struct Decode {
   psm_operator *op;
@@ -466,6 +499,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(generated_text_is_checked_text, setup, teardown),
       cmocka_unit_test_setup_teardown(a_higher_target_is_written, setup, teardown),
       cmocka_unit_test_setup_teardown(mistakes_are_told, setup, teardown),
+      cmocka_unit_test_setup_teardown(the_planner_chooses, setup, teardown),
       cmocka_unit_test_setup_teardown(a_missing_text_is_told, setup, teardown),
       cmocka_unit_test_setup_teardown(values_are_held_against_their_kind, setup, teardown),
       cmocka_unit_test_setup_teardown(decode_gives_the_mean, setup, teardown),

@@ -1,0 +1,166 @@
+// Which template a problem gets on which device, and that what is planned passes verification.
+#include "verify_kit.h"
+
+#include <stdlib.h>
+
+#include "planner.h"
+
+enum { SM_80, SM_90A, SM_120A, GPUS };
+static const DeviceInfo gpus[GPUS] = {
+    {.name = "sm_80", .sm = 80, .smem_optin = 166912, .ptx_version = 90},
+    {.name = "sm_90a", .sm = 90, .sm_suffix = 'a', .smem_optin = 232448, .ptx_version = 90},
+    {.name = "sm_120a", .sm = 120, .sm_suffix = 'a', .smem_optin = 101376, .ptx_version = 90},
+};
+
+typedef struct Case {
+  const char *problem;
+  const char *want[GPUS]; // of sim what sm_90a has; NULL: none does it
+} Case;
+
+static const Case cases[] = {
+    {"hq=4,hkv=2,sq=40,sk=70,d=32", {"prefill_mma", "prefill_mma", "prefill_mma"}},
+    {"hq=4,hkv=2,sq=40,sk=70,d=64,causal=1,dtype=bf16",
+     {"prefill_mma", "prefill_wgmma", "prefill_mma"}},
+    {"hq=4,hkv=2,sq=40,sk=70,d=32,dtype=f16", {"prefill_mma", "prefill_mma", "prefill_mma"}},
+    {"hq=2,sq=40,sk=70,d=256,dtype=f16", {"prefill_mma", "prefill_wgmma", "prefill_mma"}},
+    {"hq=4,hkv=2,sq=40,sk=70,d=64,dtype=bf16,wl=9,wr=3",
+     {"prefill_mma", "prefill_wgmma", "prefill_mma"}},
+    {"hq=4,hkv=2,sq=40,sk=70,d=64,dtype=bf16,softcap=20",
+     {"prefill_mma", "prefill_wgmma", "prefill_mma"}},
+    {"hq=4,hkv=2,sq=40,sk=70,d=64,dtype=bf16,alibi=1",
+     {"prefill_mma", "prefill_wgmma", "prefill_mma"}},
+    {"hq=4,hkv=2,sq=40,sk=70,d=64,dtype=bf16,sinks=1",
+     {"prefill_mma", "prefill_wgmma", "prefill_mma"}},
+    {"hq=4,hkv=2,sq=40,sk=70,d=64,wl=9,sinks=1,softcap=20",
+     {"prefill_mma", "prefill_mma", "prefill_mma"}},
+    {"hq=2,sq=40,sk=70,d=192,dv=128,dtype=bf16", {"prefill_mma", "prefill_wgmma", "prefill_mma"}},
+    {"hq=2,sq=40,sk=70,d=64,dv=128", {"prefill_mma", "prefill_mma", "prefill_mma"}},
+    {"hq=2,sq=40,sk=70,d=32,dv=64", {"prefill_mma", "prefill_mma", "prefill_mma"}},
+    {"hq=4,hkv=2,sq=40,sk=70,d=64,dtype=e4m3,descale=1", {NULL, "prefill_wgmma", NULL}},
+    {"hq=4,hkv=2,sq=40,sk=70,d=64,dtype=bf16,seqlens_q=40/7/0,seqlens_k=70/9/3",
+     {"prefill_mma", "prefill_wgmma", "prefill_mma"}},
+    {"hq=4,hkv=2,sq=40,sk=70,d=64,seqlens_q=40/7/0,seqlens_k=70/9/3",
+     {"prefill_mma", "prefill_mma", "prefill_mma"}},
+    {"hq=4,hkv=2,sq=40,sk=70,d=64,dtype=bf16,page=16",
+     {"decode_span", "decode_span", "decode_span"}},
+    {"hq=4,hkv=2,sq=40,sk=70,d=64,page=16", {"decode_fma", "decode_fma", "decode_fma"}},
+    {"hq=2,sq=40,sk=70,d=64,dtype=bf16,dtype_kv=e4m3", {NULL, "decode_span", "decode_span"}},
+    {"hq=4,hkv=2,sq=1,sk=300,d=64", {"decode_fma", "decode_fma", "decode_fma"}},
+    {"hq=4,hkv=2,sq=1,sk=300,d=64,wl=77", {"decode_fma", "decode_fma", "decode_fma"}},
+    {"hq=4,hkv=2,sq=1,sk=300,d=64,seqlens_k=300/9", {"decode_fma", "decode_fma", "decode_fma"}},
+    {"hq=4,hkv=2,sq=1,sk=300,d=64,dtype=bf16", {"decode_mma", "decode_mma", "decode_mma"}},
+    {"b=65,hq=2,hkv=2,sq=1,sk=3,d=64,dtype=bf16", {"decode_mma", "decode_mma", "decode_mma"}},
+    {"b=66,hq=2,hkv=2,sq=1,sk=3,d=64,dtype=bf16", {"decode_span", "decode_span", "decode_span"}},
+    {"hq=4,hkv=2,sq=1,sk=300,d=64,dtype=bf16,seqlens_k=300/9",
+     {"decode_span", "decode_span", "decode_span"}},
+    {"hq=4,hkv=2,sq=1,sk=300,d=64,dtype=bf16,wl=77,softcap=20",
+     {"decode_mma", "decode_mma", "decode_mma"}},
+    {"hq=4,hkv=2,sq=1,sk=300,d=64,dtype=bf16,alibi=1,sinks=1",
+     {"decode_mma", "decode_mma", "decode_mma"}},
+    {"hq=4,hkv=2,sq=1,sk=300,d=64,dtype=bf16,dtype_kv=e4m3,descale=1",
+     {NULL, "decode_span", "decode_span"}},
+    {"hq=4,hkv=2,sq=1,sk=300,d=64,dtype=f16,dtype_kv=e5m2", {NULL, "decode_span", "decode_span"}},
+    {"hq=4,hkv=2,sq=1,sk=300,d=64,dtype=f16,page=16,seqlens_k=300/9",
+     {"decode_span", "decode_span", "decode_span"}},
+    {"hq=2,sq=1,sk=300,d=192,dv=128,dtype=bf16", {"prefill_mma", "prefill_wgmma", "prefill_mma"}},
+    {"hq=2,sq=1,sk=300,d=64,dtype=e4m3", {NULL, "prefill_wgmma", NULL}},
+    {"hq=4,hkv=2,sq=1,sk=300,d=32,dtype=f16", {"decode_splitk", "decode_splitk", "decode_splitk"}},
+    {"hq=4,hkv=2,sq=1,sk=300,d=32,dtype=f16,wl=77", {"prefill_mma", "prefill_mma", "prefill_mma"}},
+    {"hq=4,hkv=2,sq=3,sk=300,d=64,dtype=bf16,causal=1",
+     {"decode_mma", "decode_mma", "decode_mma"}},
+    {"hq=4,hkv=2,sq=3,sk=200,d=64,dtype=bf16,causal=1",
+     {"prefill_mma", "prefill_wgmma", "prefill_mma"}},
+    {"hq=16,hkv=1,sq=2,sk=300,d=64,dtype=bf16", {"prefill_mma", "prefill_wgmma", "prefill_mma"}},
+    {"hq=2,sq=40,sk=70,d=40,dtype=bf16", {NULL, NULL, NULL}},
+    {"hq=2,sq=40,sk=70,d=64,dv=128,dtype=bf16,page=16", {NULL, NULL, NULL}},
+};
+enum { NCASES = sizeof cases / sizeof *cases };
+
+static Status choose(Fixture *f, const char *problem, const DeviceInfo *dev, PlannerChoice *out) {
+  Problem *p;
+  PlannerTable none = {0};
+  diag_reset(f->d);
+  if (problem_parse(f->a, problem, &p, f->d)) fail_msg("%s", diag_text(f->d));
+  return planner_choose(f->s, f->a, &none, &(PlannerAsk){0}, p, dev, out, f->d);
+}
+
+static void every_feature_has_its_template(void **state) {
+  Fixture *f = *state;
+  int wrong = 0;
+  for (int i = 0; i < NCASES; i++)
+    for (int g = 0; g <= GPUS; g++) {
+      PlannerChoice c;
+      const DeviceInfo *dev = g < GPUS ? &gpus[g] : device_info(f->sim);
+      Status st = choose(f, cases[i].problem, dev, &c);
+      const char *want = cases[i].want[g < GPUS ? g : SM_90A], *got = st ? "none" : c.template_name;
+      if (!strcmp(got, want ? want : "none")) continue;
+      print_error("%s on %s: %s, not %s\n", cases[i].problem, dev->name, got, want ? want : "none");
+      wrong++;
+    }
+  assert_int_equal(wrong, 0);
+}
+
+static void verify_choice(Fixture *f, const char *problem, const DeviceInfo *dev, bool changed) {
+  PlannerChoice c;
+  Verdict v = {0};
+  if (choose(f, problem, dev, &c) || (changed && !c.params.n)) return;
+  VerifyOpts opts = {.seed = 1};
+  if (verify(f->s, f->sim, c.template_name, &c.params, c.problem, &opts, &v, f->a, f->d))
+    fail_msg("%s on %s: %s\n%s", problem, dev->name, diag_text(f->d), verdict_text(f->a, &v));
+}
+
+// The defaults, and what a device with little shared memory gets in their place.
+static void what_is_planned_is_right(void **state) {
+  Fixture *f = *state;
+  for (int i = 0; i < NCASES; i++) {
+    verify_choice(f, cases[i].problem, device_info(f->sim), false);
+    verify_choice(f, cases[i].problem, &gpus[SM_120A], true);
+  }
+}
+
+static void what_was_passed_over_is_told(void **state) {
+  Fixture *f = *state;
+  PlannerChoice c;
+  assert_int_equal(choose(f, "hq=2,sq=40,sk=70,d=32,dtype=f16,page=16", &gpus[SM_80], &c), ST_INPUT);
+  assert_string_equal(f->d->first->what,
+                      "no template does this on sm_80; nearest: decode_span: head_dim=32 is not "
+                      "legal: head_dim is 64, 96, 128, 192 or 256");
+  assert_int_equal(choose(f, "hq=2,sq=40,sk=70,d=64,dtype=e4m3", &gpus[SM_120A], &c), ST_INPUT);
+  assert_string_equal(f->d->first->what, "no template does this on sm_120a; nearest: prefill_wgmma "
+                                         "needs sm_90a, sm_120a is sm_120a");
+  assert_int_equal(choose(f, "hq=2,sq=40,sk=70,d=64,dtype=bf16", &gpus[SM_80], &c), ST_OK);
+  assert_int_equal(c.npassed, 1);
+  assert_string_equal(c.passed[0], "prefill_wgmma needs sm_90a, sm_80 is sm_80");
+  // Fewer stages first, then fewer warps: 4 warps of decode_mma fit 99 KB with the stages there are.
+  assert_int_equal(choose(f, "hq=2,sq=1,sk=300,d=64,dtype=bf16", &gpus[SM_120A], &c), ST_OK);
+  assert_string_equal(params_get(&c.params, "warps"), "4");
+  assert_non_null(strstr(c.why, ", with warps=4 to fit its shared memory"));
+  assert_int_equal(choose(f, "hq=2,sq=1,sk=300,d=64,dtype=bf16", &gpus[SM_90A], &c), ST_OK);
+  assert_int_equal(c.params.n, 0);
+}
+
+// The order is a table of names: one that was renamed would go to the end unseen.
+static void every_template_of_the_order_is_there(void **state) {
+  Fixture *f = *state;
+  const TemplateInfo **all;
+  int n, attention = 0;
+  PlannerChoice c;
+  assert_int_equal(session_templates(f->s, &all, &n, f->d), ST_OK);
+  for (int i = 0; i < n; i++) attention += all[i]->kind == KIND_PREFILL || all[i]->kind == KIND_DECODE;
+  assert_int_equal(choose(f, "hq=2,sq=40,sk=70,d=40", &gpus[SM_90A], &c), ST_INPUT);
+  assert_int_equal(c.npassed, attention); // each is asked once
+  assert_true(!strncmp(c.passed[0], "prefill_wgmma", 13));
+  assert_true(!strncmp(c.passed[4], "prefill_thread", 14));
+  assert_true(!strncmp(c.passed[5], "decode_span", 11));
+  assert_true(!strncmp(c.passed[8], "decode_splitk", 13));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_feature_has_its_template),
+      cmocka_unit_test(what_was_passed_over_is_told),
+      cmocka_unit_test(every_template_of_the_order_is_there),
+      cmocka_unit_test(what_is_planned_is_right),
+  };
+  return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+}
