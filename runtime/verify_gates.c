@@ -329,9 +329,7 @@ static Status oracle_rows(GateRun *g, const AttnInputs *in, int64_t *every, Refe
   opts.score = g->rule ? hook_rule_score : NULL;
   opts.ctx = g->rule;
   st = reference_rows(g->problem, in, &opts, out, d);
-  // The device's oracle knows no rules and one length: rows are sampled then.
-  if (st != ST_OK || *every == 1 || !g->all_rows || problem_has_rules(g->problem) || problem_varlen(g->problem))
-    return st;
+  if (st != ST_OK || *every == 1 || !g->all_rows) return st;
   Reference all;
   st = g->all_rows(g->all_rows_ctx, g->problem, in, out, *every, &all, d);
   if (st != ST_OK) return reference_free(out), st;

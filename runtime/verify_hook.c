@@ -10,8 +10,9 @@ struct HookRule {
   const char *path;
   uint64_t seed;
   int64_t heads, seqlen_q, seqlen_k;
-  // [batch, heads_q, seqlen_q, seqlen_k]: scores of the oracle, rounded to fp32 as the hook gets
-  // them, and of the plain formula, whose error is to be that of fp32 scores under the same rule.
+  int64_t every, samples; // rows (batch, head, query) numbered 0, every, 2 every ..
+  // [samples, seqlen_k]: scores of the oracle, rounded to fp32 as the hook gets them, and of the
+  // plain formula, whose error is to be that of fp32 scores under the same rule.
   float *scores[2];
 };
 
@@ -102,7 +103,8 @@ void extras_free(Extras *x, Device *dev) {
 
 // ---- the rule ----------------------------------------------------------------------------------
 static float *row_of(const HookRule *h, int which, int64_t b, int64_t head, int64_t row) {
-  return h->scores[which] + ((b * h->heads + head) * h->seqlen_q + row) * h->seqlen_k;
+  int64_t number = (b * h->heads + head) * h->seqlen_q + row;
+  return h->scores[which] + number / h->every * h->seqlen_k;
 }
 
 static Status collect(void *ctx, int64_t b, int64_t head, int64_t row, double *s, float *s32,
@@ -126,10 +128,7 @@ Status hook_rule_score(void *ctx, int64_t b, int64_t head, int64_t row, double *
 }
 
 static Status run_rule(HookRule *h, Operator *op, Device *dev, uint64_t bytes, Diag *d) {
-  const Problem *p = op->problem;
-  Tensor t = {.dtype = DT_F32,
-              .rank = 4,
-              .shape = {problem_int(p, "batch", 1), h->heads, h->seqlen_q, h->seqlen_k}};
+  Tensor t = {.dtype = DT_F32, .rank = 2, .shape = {h->samples, h->seqlen_k}};
   tensor_dense(&t);
   Extras extras = {0};
   Status st = operator_load(op, dev, d);
@@ -154,8 +153,12 @@ static Status apply_rule(HookRule *h, const Problem *p, uint64_t bytes, Diag *d)
   if (st != ST_OK) return st;
   Arena *a = arena_new();
   Params params = {0};
+  Problem *sampled = problem_copy(a, p);
+  problem_set_int(sampled, "samples", h->samples);
+  problem_set_int(sampled, "every", h->every);
+  params_set(a, &params, "sampled", "true");
   if (problem_varlen(p)) params_set(a, &params, "varlen", "true");
-  st = operator_make(h->session, "hook_eval", &params, p, &opts, &op, d);
+  st = operator_make(h->session, "hook_eval", &params, sampled, &opts, &op, d);
   arena_free(a);
   if (st == ST_OK) st = run_rule(h, op, sim, bytes, d);
   operator_free(op);
@@ -169,19 +172,22 @@ Status hook_rule_prepare(HookRule *h, const Problem *p, const AttnInputs *in,
   h->heads = n[2];
   h->seqlen_q = n[1];
   h->seqlen_k = in->k.t.shape[1];
-  int64_t bytes = 4;
-  const int64_t by[] = {n[0], n[1], n[2], h->seqlen_k};
-  for (int i = 0; i < 4; i++)
-    if (__builtin_mul_overflow(bytes, by[i], &bytes)) bytes = INT64_MAX;
+  h->every = opts->every > 1 ? opts->every : 1;
+  int64_t rows = 1, bytes = 4;
+  for (int i = 0; i < 3; i++)
+    if (__builtin_mul_overflow(rows, n[i], &rows)) rows = INT64_MAX;
+  h->samples = rows / h->every + (rows % h->every != 0);
+  if (rows > INT32_MAX || __builtin_mul_overflow(h->samples, 4 * h->seqlen_k, &bytes))
+    bytes = INT64_MAX;
   for (int i = 0; i < 2; i++) {
     free(h->scores[i]);
     h->scores[i] = bytes > INT32_MAX ? NULL : calloc((size_t)bytes + 1, 1);
   }
   if (!h->scores[0] || !h->scores[1])
     return diag_fail(d, ST_INPUT,
-                     "verifying a hook takes all %lld x %lld x %lld x %lld scores at once, which "
+                     "verifying a hook takes the scores of %lld rows of %lld keys at once, which "
                      "is too many; use a smaller problem",
-                     (long long)n[0], (long long)n[2], (long long)n[1], (long long)h->seqlen_k);
+                     (long long)h->samples, (long long)h->seqlen_k);
   ReferenceOpts first = *opts;
   first.score = collect;
   first.ctx = h;

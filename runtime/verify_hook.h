@@ -9,7 +9,8 @@
 typedef struct HookRule HookRule;
 HookRule *hook_rule_new(Session *s, const char *path, uint64_t seed);
 void hook_rule_free(HookRule *h);
-// For one set of inputs; needs batch x heads_q x seqlen_q x seqlen_k floats of host memory, twice.
+// For one set of inputs and the rows that `opts` asks for; needs seqlen_k floats of host memory for
+// each of them, twice.
 Status hook_rule_prepare(HookRule *h, const Problem *p, const AttnInputs *in,
                          const ReferenceOpts *opts, Diag *d);
 Status hook_rule_score(void *ctx, int64_t b, int64_t head, int64_t row, double *s, float *s32,
