@@ -147,7 +147,7 @@ psm_status psm_operator_set_int(psm_operator *w, const char *name, int64_t value
   Diag *d = api_begin(w->device->owner);
   if (!api_needs(name, "name", d)) return PSM_INPUT;
   const Value *old = problem_value(w->op->problem, name);
-  if (!old || old->is_float)
+  if (!old || old->is_float || old->list)
     return api_status(diag_error(d, NOWHERE, "the problem has no whole number named %s", name));
   for (int i = 0; i < w->op->nsteps; i++)
     if (params_get(&w->op->step[i].variant->params, old->name))

@@ -23,42 +23,27 @@ static Status read_header(Cmd *c, const char *path, NpyArray *out) {
 }
 
 // What the files say about a size; the problem may leave it out, and must not disagree.
-static Status size_from_file(Cmd *c, Problem *p, const char *name, int64_t n, CliOptId opt,
-                             bool defaulted) {
-  if (problem_gives(p, name) && !defaulted && problem_int(p, name, 0) != n)
-    return diag_error(c->diag, NOWHERE, "%s=%lld in the problem, but %s has %lld", name,
-                      (long long)problem_int(p, name, 0), c->cli->text[opt], (long long)n);
+static Status size_from_file(Cmd *c, Problem *p, const char *name, int64_t n, CliOptId opt) {
+  const Value *v = problem_value(p, name);
+  if (v && !v->implied && v->i != n)
+    return diag_error(c->diag, NOWHERE, "%s=%lld in the problem, but %s has %lld", name, (long long)v->i,
+                      c->cli->text[opt], (long long)n);
   problem_set_int(p, name, n);
   return ST_OK;
 }
 
-static bool text_gives(const char *text, const char *short_name, const char *name) {
-  for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-    size_t n = strcspn(at, "=,");
-    if (at[n] == '=' && ((strlen(short_name) == n && !memcmp(at, short_name, n)) ||
-                         (strlen(name) == n && !memcmp(at, name, n))))
-      return true;
-  }
-  return false;
-}
-
 // Sizes and element type from the headers of --q and --k; `p` has what --problem gives.
 static Status problem_from_files(Cmd *c, Problem *p) {
-  const char *text = c->cli->text[OPT_PROBLEM];
   NpyArray q, k;
   Status st = read_header(c, c->cli->text[OPT_Q], &q);
   if (!st) st = read_header(c, c->cli->text[OPT_K], &k);
   if (st) return st;
-  // Parsing fills in batch and heads_kv where they are not given.
-  bool b = !text || !text_gives(text, "b", "batch");
-  bool hkv = !text || !text_gives(text, "hkv", "heads_kv");
-  const struct { const char *name; int64_t n; CliOptId opt; bool defaulted; } sizes[] = {
-      {"batch", q.shape[0], OPT_Q, b},      {"seqlen_q", q.shape[1], OPT_Q, false},
-      {"heads_q", q.shape[2], OPT_Q, false}, {"head_dim", q.shape[3], OPT_Q, false},
-      {"seqlen_k", k.shape[1], OPT_K, false}, {"heads_kv", k.shape[2], OPT_K, hkv},
+  const struct { const char *name; int64_t n; CliOptId opt; } sizes[] = {
+      {"batch", q.shape[0], OPT_Q},    {"seqlen_q", q.shape[1], OPT_Q}, {"heads_q", q.shape[2], OPT_Q},
+      {"head_dim", q.shape[3], OPT_Q}, {"seqlen_k", k.shape[1], OPT_K}, {"heads_kv", k.shape[2], OPT_K},
   };
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !st; i++)
-    st = size_from_file(c, p, sizes[i].name, sizes[i].n, sizes[i].opt, sizes[i].defaulted);
+    st = size_from_file(c, p, sizes[i].name, sizes[i].n, sizes[i].opt);
   if (!p->has_dtype) {
     p->has_dtype = true;
     p->dtype = q.type == NPY_F16 ? DT_F16 : q.type == NPY_U16 ? DT_BF16 : DT_F32;
@@ -97,11 +82,26 @@ static Status read_real(Cmd *c, Subject *s) {
   return st;
 }
 
-// A ceiling's problem may say `words` or nothing.
+// A ceiling has no scores, no tensors of the user's and no problem but `words`, or nothing.
+static Status check_ceiling(Cmd *c, const Problem *p) {
+  static const CliOptId others[] = {OPT_HOOK, OPT_Q, OPT_K, OPT_V, OPT_SAVE};
+  const char *name = c->cli->operand[0];
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (cli_has(c->cli, others[i]))
+      return diag_error(c->diag, NOWHERE, "--%s is for attention, and %s is none", cli_opts[others[i]].name,
+                        name);
+  for (int i = 0; i < p->n; i++)
+    if (strcmp(p->v[i].name, "words") && !p->v[i].implied)
+      return diag_error(c->diag, NOWHERE, "problem: %s is for attention; %s takes words", p->v[i].name, name);
+  if (!p->has_dtype && !p->has_dtype_kv) return ST_OK;
+  return diag_error(c->diag, NOWHERE, "problem: dtype is for attention; %s takes words", name);
+}
+
 static Status open_ceiling(Cmd *c, Subject *s) {
   Problem *p = arena_new_of(c->arena, Problem);
   *p = (Problem){.arena = c->arena, .name = ""};
   Status st = cli_has(c->cli, OPT_PROBLEM) ? cmd_problem(c, &p) : ST_OK;
+  if (!st) st = check_ceiling(c, p);
   if (!st) st = cmd_device(c, &s->device);
   if (st) return st;
   const Problem *complete = ceiling_problem(c->arena, p, s->device);

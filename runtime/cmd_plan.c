@@ -123,7 +123,7 @@ Status cmd_plan(Cmd *c) {
   if (!st && cli_has(c->cli, OPT_ROWS)) return rows(c, s);
   if (!st && !c->cli->noperands)
     return diag_error(c->diag, NOWHERE, "usage: ptxsmith plan PROBLEM");
-  if (!st) st = problem_open(s, c->arena, c->cli->operand[0], &p, c->diag);
+  if (!st) st = cmd_problem_of(c, c->cli->operand[0], &p);
   if (!st) st = cmd_device(c, &dev);
   if (!st) st = cmd_choose(c, &(PlannerAsk){0}, p, &choice);
   return st ? st : show(c, s, &choice);

@@ -85,9 +85,9 @@ static Status fill_random(Work *w, const Tensor *t, DevPtr p, uint64_t bytes) {
 static Status fill_lengths(Work *w, const ArgDecl *arg, const Tensor *t, uint64_t bytes) {
   char *host = malloc(bytes + 1);
   if (!host) return diag_fail(w->d, ST_DEVICE, "out of host memory");
-  Status st = lengths_check_table(w->op->problem, w->d);
-  if (!st && arg->sorted) st = sorted_fill(t, w->seed ^ content_hash(arg->name, strlen(arg->name)), host, w->d);
-  else if (!st) st = lengths_fill(w->op->problem, arg->name, w->seed, (int32_t *)(void *)host, w->d);
+  Status st = ST_OK;
+  if (arg->sorted) st = sorted_fill(t, w->seed ^ content_hash(arg->name, strlen(arg->name)), host, w->d);
+  else st = lengths_fill(w->op->problem, arg->name, w->seed, (int32_t *)(void *)host, w->d);
   if (!st) st = device_write(w->dev, t->data, host, bytes, w->d);
   free(host);
   return st ? st : operator_bind(w->op, arg->name, t, w->d);
@@ -128,7 +128,8 @@ static Status check_room(Work *w) {
 Status dense_bind(Device *dev, Operator *op, uint64_t seed, Dense *out, Diag *d) {
   *out = (Dense){.bytes = op->workspace_bytes};
   Work w = {.dev = dev, .op = op, .out = out, .seed = seed, .d = d};
-  Status st = each_tensor(&w, add_bytes);
+  Status st = lengths_check_whole(op->problem, d);
+  if (!st) st = each_tensor(&w, add_bytes);
   if (!st) st = check_room(&w);
   if (!st) st = each_tensor(&w, make_tensor);
   if (!st) st = make_workspace(&w);

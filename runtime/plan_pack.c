@@ -110,8 +110,8 @@ static void complete_ceiling(Problem *p) {
     if (!problem_gives(p, values[i].name)) problem_set_int(p, values[i].name, values[i].value);
 }
 
-// Lengths by sequence, and a variant that was built for one length.
-static Status check_lengths(const Operator *op, Diag *d) {
+// What the problem says, and a variant that has nothing to do with it.
+static Status check_asked(const Operator *op, Diag *d) {
   const Value *q = problem_value(op->problem, "seqlens_q"), *k = problem_value(op->problem, "seqlens_k");
   const char *name = op->step[0].variant->tmpl ? op->step[0].variant->tmpl->name : op->step[0].variant->id;
   for (int i = 0; q && i < q->nlist && !operator_arg(op, "cu_seqlens_q"); i++)
@@ -121,7 +121,9 @@ static Status check_lengths(const Operator *op, Diag *d) {
     return diag_fail(d, ST_INPUT, "%s takes as many keys from every sequence, and the problem has seqlens_k", name);
   if (operator_arg(op, "block_table") && problem_int(op->problem, "page_size", 0) < 1)
     return diag_fail(d, ST_INPUT, "%s was built for K and V in pages, and the problem gives no page_size", name);
-  return ST_OK;
+  if (problem_gives(op->problem, "words") && op->step[0].variant->kind != KIND_CEILING)
+    return diag_fail(d, ST_INPUT, "words is for ceilings, and %s is none", name);
+  return lengths_check_pages(op->problem, d);
 }
 
 // Factors of 8-bit inputs, and a variant whose inputs have none.
@@ -150,7 +152,7 @@ static Status check_signs(const Operator *op, Diag *d) {
 
 Status operator_complete(Operator *op, int64_t chunks, Diag *d) {
   Problem *p = op->problem;
-  if (check_lengths(op, d) != ST_OK || check_factors(op, d) != ST_OK) return ST_INPUT;
+  if (check_asked(op, d) != ST_OK || check_factors(op, d) != ST_OK) return ST_INPUT;
   if (op->step[0].variant->kind == KIND_CEILING) complete_ceiling(p);
   for (int s = 0; s < op->nsteps; s++) problem_fill_from_params(p, &op->step[s].variant->params);
   const ArgDecl *scale = operator_arg(op, "scale");

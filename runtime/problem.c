@@ -82,11 +82,14 @@ void problem_set_int(Problem *p, const char *name, int64_t i) {
   *v = (Value){.name = v->name, .i = i, .f = (double)i};
 }
 
+void problem_imply(Problem *p, const char *name, int64_t i) {
+  problem_set_int(p, name, i);
+  value_slot(p, name)->implied = true;
+}
+
 void problem_set_float(Problem *p, const char *name, double f) {
   Value *v = value_set(p, name);
-  v->is_float = true;
-  v->f = f;
-  v->i = fabs(f) < 0x1p62 ? (int64_t)f : 0;
+  *v = (Value){.name = v->name, .is_float = true, .f = f, .i = fabs(f) < 0x1p62 ? (int64_t)f : 0};
 }
 
 Problem *problem_copy(Arena *a, const Problem *p) {
@@ -185,8 +188,9 @@ static Status set_text(Problem *p, const char *name, const char *text, const cha
   for (int i = 0; i < nextra; i++)
     if (!strcmp(extra[i], name)) {
       char *end;
+      errno = 0;
       long long whole = strtoll(text, &end, 10);
-      if (end == text || *end) return set_float(p, name, text, d);
+      if (end == text || *end || errno) return set_float(p, name, text, d);
       return problem_set_int(p, name, whole), ST_OK;
     }
   return unknown_name(p->arena, name, extra, nextra, d);
@@ -208,9 +212,9 @@ static Status add_text(Problem *p, const char *text, const char *const *extra, i
     char *item = arena_strndup(p->arena, at, n);
     at += n + (at[n] == ',');
     while (*item == ' ') item++;
-    if (!*item) continue;
+    if (!*item) return diag_fail(d, ST_INPUT, "problem: \"%s\": no name=value at a comma", text);
     char *eq = strchr(item, '=');
-    if (!eq) {
+    if (!eq || eq == item) {
       diag_fail(d, ST_INPUT, "problem: \"%s\" is not name=value", item);
       continue;
     }
@@ -229,9 +233,9 @@ static Status add_text(Problem *p, const char *text, const char *const *extra, i
 
 static Status finish(Problem *p, Problem **out, Diag *d) {
   if (lengths_finish(p, d) != ST_OK) return ST_INPUT;
-  if (!problem_value(p, "batch")) problem_set_int(p, "batch", 1);
+  if (!problem_value(p, "batch")) problem_imply(p, "batch", 1);
   if (!problem_value(p, "heads_kv") && problem_value(p, "heads_q"))
-    problem_set_int(p, "heads_kv", problem_int(p, "heads_q", 1));
+    problem_imply(p, "heads_kv", problem_int(p, "heads_q", 1));
   Status st = problem_check(p, d);
   if (st == ST_OK) *out = p;
   return st;

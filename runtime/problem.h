@@ -8,6 +8,7 @@
 typedef struct Value {
   const char *name;
   bool is_float;
+  bool implied; // nobody gave it: batch and heads_kv, and what a list says of others
   int64_t i;
   double f;
   const int64_t *list;
@@ -58,6 +59,7 @@ bool problem_gives(const Problem *p, const char *name);                // dtype 
 bool problem_whole(const Problem *p, const char *name, int64_t *out);
 void problem_set_int(Problem *p, const char *name, int64_t i);
 void problem_set_float(Problem *p, const char *name, double f);
+void problem_imply(Problem *p, const char *name, int64_t i); // what follows where it is not given
 char *problem_text(Arena *a, const Problem *p); // canonical "b=1,hq=32,..."; parses back
 
 // Named problems, from lua/ptxsmith/problem.lua.  A spec is "b=1,...", a name, or a name and what
@@ -119,8 +121,11 @@ char *lengths_text(Arena *a, const Value *v);
 // What a kernel reads of them: the contents of the i32 tensor cu_seqlens_q, cu_seqlens_k, seqlens_k or
 // block_table (pages in an order drawn from `seed`; what no sequence needs lies far out of the pool).
 bool lengths_tensor(const char *name);
-// ST_FAILED: a page that is needed is not in the pool.
-Status lengths_check_table(const Problem *p, Diag *d);
+// For whoever has no pages: pages, pool_pages, block_table without page_size.
+Status lengths_check_pages(const Problem *p, Diag *d);
+// For whoever makes the tensors up, and knows nothing but the Problem: that, totals without the lists
+// that make them, a page twice in the block table, a pool that is too small.
+Status lengths_check_whole(const Problem *p, Diag *d);
 Status lengths_fill(const Problem *p, const char *name, uint64_t seed, int32_t *out, Diag *d);
 
 // Tensor: a binding.  Strides in elements; the last dimension is contiguous (stride 1).

@@ -49,6 +49,10 @@ static int64_t pages_of(const Problem *p, int64_t keys) {
 
 static int64_t needed_pages(const Problem *p) {
   int64_t n = 0;
+  if (!problem_value(p, sides[1].list)) {
+    bool over = __builtin_mul_overflow(problem_int(p, "batch", 1), pages_of(p, problem_len_k(p, 0)), &n);
+    return over ? INT64_MAX : n;
+  }
   for (int64_t b = 0; b < problem_int(p, "batch", 1); b++) n += pages_of(p, problem_len_k(p, b));
   return n;
 }
@@ -64,7 +68,7 @@ bool problem_derived(const Problem *p, const char *name, int64_t *out) {
   if (!strcmp(name, "pages")) return *out = pages_of(p, problem_int(p, "seqlen_k", 0)), true;
   if (strcmp(name, "pool_pages")) return false;
   *out = needed_pages(p);
-  *out += *out / 8 + 1;
+  if (__builtin_add_overflow(*out, *out / 8 + 1, out)) return false;
   const Value *table = problem_value(p, "block_table");
   if (table && table->i >= *out) *out = table->i + 1; // the last page that it names
   return true;
@@ -150,7 +154,7 @@ static Status draw(Problem *p, const Side *s, uint64_t seed, Diag *d) {
 Status lengths_finish(Problem *p, Diag *d) {
   for (int s = 0; s < 2; s++) {
     const Value *v = problem_value(p, sides[s].list);
-    if (v && v->nlist > 0 && !problem_value(p, "batch")) problem_set_int(p, "batch", v->nlist);
+    if (v && v->nlist > 0 && !problem_value(p, "batch")) problem_imply(p, "batch", v->nlist);
   }
   for (int s = 0; s < 2; s++) {
     const Value *v = problem_value(p, sides[s].list);
@@ -159,13 +163,13 @@ Status lengths_finish(Problem *p, Diag *d) {
       Status st = draw(p, &sides[s], (uint64_t)v->i, d);
       if (st != ST_OK) return st;
     } else if (!problem_value(p, sides[s].longest)) {
-      problem_set_int(p, sides[s].longest, v->i);
+      problem_imply(p, sides[s].longest, v->i);
     }
   }
   const Value *table = problem_value(p, "block_table");
   int64_t batch = problem_int(p, "batch", 1);
   if (table && batch > 0 && !problem_value(p, "pages"))
-    problem_set_int(p, "pages", table->nlist / batch);
+    problem_imply(p, "pages", table->nlist / batch);
   return ST_OK;
 }
 
@@ -187,7 +191,24 @@ static void check_list(const Problem *p, const Side *s, Diag *d) {
               s->list, (long long)sum);
 }
 
+// The entries that keys stand behind; no others are read.
+static void check_entries(const Problem *p, const Value *table, int64_t columns, Diag *d) {
+  int64_t pool;
+  if (!problem_whole(p, "pool_pages", &pool)) return;
+  for (int64_t b = 0; b < problem_int(p, "batch", 1); b++)
+    for (int64_t c = 0; c < pages_of(p, problem_len_k(p, b)); c++) {
+      int64_t page = table->list[b * columns + c];
+      if (page >= 0 && page < pool) continue;
+      diag_fail(d, ST_INPUT,
+                "problem: block_table: page %lld of sequence %lld is %lld%s, and the pool has %lld pages",
+                (long long)c, (long long)b, (long long)page, page < 0 ? ", no page" : "",
+                (long long)pool);
+      return;
+    }
+}
+
 void lengths_check(const Problem *p, Diag *d) {
+  int errors = d->errors;
   for (int s = 0; s < 2; s++) check_list(p, &sides[s], d);
   const Value *pages = problem_value(p, "pages"), *table = problem_value(p, "block_table");
   int64_t batch = problem_int(p, "batch", 1);
@@ -201,6 +222,54 @@ void lengths_check(const Problem *p, Diag *d) {
     diag_fail(d, ST_INPUT,
               "problem: %lld keys reach beyond the block table, whose rows have %lld pages of %lld",
               (long long)keys, (long long)pages->i, (long long)size);
+  if (table && pages && size > 0 && d->errors == errors) check_entries(p, table, pages->i, d);
+}
+
+// What is said of pages where there are none.
+Status lengths_check_pages(const Problem *p, Diag *d) {
+  static const char *const of_pages[] = {"pages", "pool_pages", "block_table"};
+  int errors = d->errors;
+  if (problem_int(p, "page_size", 0) > 0) return ST_OK;
+  for (int i = 0; i < 3; i++) {
+    const Value *v = problem_value(p, of_pages[i]);
+    if (v && !v->implied)
+      diag_fail(d, ST_INPUT, "problem: %s without page_size, the keys of a page", of_pages[i]);
+  }
+  return d->errors > errors ? ST_INPUT : ST_OK;
+}
+
+static int compare_pages(const void *a, const void *b) {
+  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+// K and V are made up once for each page.
+static Status check_shared(const Problem *p, const Value *table, Diag *d) {
+  int64_t columns = problem_int(p, "pages", 0), *all = arena_array(p->arena, int64_t, table->nlist + 1);
+  int n = 0;
+  for (int64_t b = 0; b < problem_int(p, "batch", 1); b++)
+    for (int64_t c = 0; c < pages_of(p, problem_len_k(p, b)); c++) all[n++] = table->list[b * columns + c];
+  if (n) qsort(all, (size_t)n, sizeof *all, compare_pages);
+  for (int i = 1; i < n; i++)
+    if (all[i] == all[i - 1])
+      return diag_fail(d, ST_INPUT, "problem: block_table: page %lld stands there twice, and is made up once",
+                       (long long)all[i]);
+  return ST_OK;
+}
+
+Status lengths_check_whole(const Problem *p, Diag *d) {
+  static const char *const of_each[] = {"the queries of each sequence", "the keys of each sequence"};
+  int errors = d->errors;
+  for (int s = 0; s < 2; s++)
+    if (problem_value(p, sides[s].total) && !problem_value(p, sides[s].list))
+      diag_fail(d, ST_INPUT, "problem: %s without %s, %s", sides[s].total, sides[s].list, of_each[s]);
+  lengths_check_pages(p, d);
+  const Value *table = problem_value(p, "block_table"), *pool = problem_value(p, "pool_pages");
+  if (d->errors == errors && table) check_shared(p, table, d);
+  if (d->errors == errors && !table && pool && pool->i < needed_pages(p))
+    diag_fail(d, ST_INPUT, "problem: pool_pages=%lld, the sequences need %lld pages", (long long)pool->i,
+              (long long)needed_pages(p));
+  return d->errors > errors ? ST_INPUT : ST_OK;
 }
 
 char *lengths_text(Arena *a, const Value *v) {
@@ -249,26 +318,6 @@ static Status fill_table(const Problem *p, uint64_t seed, int32_t *out, Diag *d)
     for (int64_t c = 0; c < columns; c++)
       out[b * columns + c] = c < pages_of(p, problem_len_k(p, b)) ? page[next++] : INT32_MAX;
   free(page);
-  return ST_OK;
-}
-
-Status lengths_check_table(const Problem *p, Diag *d) {
-  const Value *t = problem_value(p, "block_table");
-  int64_t pool, columns = problem_int(p, "pages", 0);
-  if (!t || !problem_whole(p, "pool_pages", &pool)) return ST_OK;
-  for (int64_t b = 0; b < problem_int(p, "batch", 1); b++)
-    for (int64_t c = 0; c < pages_of(p, problem_len_k(p, b)); c++) {
-      int64_t page = t->list[b * columns + c];
-      if (page < 0 || page >= pool)
-        return diag_fail(d, ST_FAILED,
-                         "block_table: page %lld of sequence %lld is %lld, the pool has %lld",
-                         (long long)c, (long long)b, (long long)page, (long long)pool);
-      for (int64_t i = 0; i < b * columns + c; i++)
-        if (t->list[i] == page && i % columns < pages_of(p, problem_len_k(p, i / columns)))
-          return diag_fail(d, ST_INPUT,
-                           "block_table: page %lld stands there twice, and is made up once",
-                           (long long)page);
-    }
   return ST_OK;
 }
 

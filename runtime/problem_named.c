@@ -60,7 +60,7 @@ Status problem_open_with(Session *s, Arena *a, const char *spec, const char *con
                          int nextra, Problem **out, Diag *d) {
   *out = NULL;
   size_t len = strcspn(spec, ",");
-  if (memchr(spec, '=', len) || !*spec) return problem_parse_with(a, spec, extra, nextra, out, d);
+  if (memchr(spec, '=', len) || !len) return problem_parse_with(a, spec, extra, nextra, out, d);
   char *name = arena_strndup(a, spec, len);
   NamedProblem *list;
   int n;

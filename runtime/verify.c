@@ -138,6 +138,8 @@ Status verify(Session *s, Device *dev, const char *template_name, const Params *
                      "%s makes no answer of its own; verify a template that uses it, or launch it: "
                      "`gen -o FILE.ptx`, then `run FILE.ptx`",
                      template_name);
+  st = lengths_check_whole(p, d);
+  if (st != ST_OK) return st;
   DeviceRun run = {.dev = dev, .plan = opts->plan, .seed = opts->seed};
   run.exact = opts->sanitize && device_info(dev)->is_sim;
   if (opts->build.hook_path || opts->build.sm) run.plan.build = opts->build;

@@ -199,10 +199,8 @@ Status hook_rule_prepare(HookRule *h, const Problem *p, const AttnInputs *in,
 }
 
 // ---- problems with a hook's values -------------------------------------------------------------
-Status problem_open_hooked(Session *s, Arena *a, const char *spec, const char *hook_path,
-                           Problem **out, Diag *d) {
-  if (!hook_path) return problem_open(s, a, spec, out, d);
-  *out = NULL;
+static Status open_with_hook(Session *s, Arena *a, const char *spec, const char *hook_path,
+                             Problem **out, Diag *d) {
   Variant *v;
   VariantOpts opts = {.hook_path = hook_path};
   Status st = variant_build(s, "hook_eval", NULL, &opts, &v, d);
@@ -214,4 +212,11 @@ Status problem_open_hooked(Session *s, Arena *a, const char *spec, const char *h
       names[n++] = arena_strdup(a, v->args[i].name);
   variant_free(v);
   return problem_open_with(s, a, spec, names, n, out, d);
+}
+
+Status problem_open_hooked(Session *s, Arena *a, const char *spec, const char *hook_path,
+                           Problem **out, Diag *d) {
+  *out = NULL;
+  Status st = hook_path ? open_with_hook(s, a, spec, hook_path, out, d) : problem_open(s, a, spec, out, d);
+  return st == ST_OK ? lengths_check_whole(*out, d) : st;
 }

@@ -33,7 +33,7 @@ typedef struct DeviceRun {
   Operator *op;
   PlanOpts plan;
   uint64_t seed; // of the tensors that a hook brings
-  bool exact;    // the device knows the bounds of a buffer: no guard zones, no table checked before
+  bool exact;    // the device knows the bounds of a buffer: no guard zones
 } DeviceRun;
 Status runner_of_operator(DeviceRun *run, Runner *out, Diag *d);
 

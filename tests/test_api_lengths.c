@@ -118,8 +118,33 @@ static void what_is_refused(void **state) {
   psm_problem_free(p);
 }
 
+// A table that the host has is held against the pool, whenever something about it changes.
+static void a_table_of_the_host(void **state) {
+  const Fixture *f = *state;
+  const char *values = "hq=2,sq=1,d=32,seqlens_k=20/9,page=8,pool=6,block_table=5/0/2/1/3/-1";
+  psm_problem *p;
+  psm_operator *op;
+  good(f, psm_problem_new(f->s, values, &p));
+  good(f, psm_operator_new(f->dev, "decode_fma", "", p, NULL, &op));
+  psm_problem_free(p);
+  assert_int_equal(psm_operator_set_int(op, "pool_pages", 5), PSM_INPUT);
+  assert_non_null(strstr(psm_error(f->s), "page 0 of sequence 0 is 5, and the pool has 5 pages"));
+  assert_int_equal(psm_operator_set_int(op, "seqlen_k", 25), PSM_INPUT);
+  assert_non_null(strstr(psm_error(f->s), "25 keys reach beyond the block table"));
+  assert_int_equal(psm_operator_set_int(op, "seqlens_k", 5), PSM_INPUT);
+  assert_int_equal(psm_operator_set_int(op, "block_table", 0), PSM_INPUT);
+  good(f, psm_operator_set_int(op, "pool_pages", 7));
+  psm_operator_free(op);
+  assert_int_equal(psm_problem_new(f->s, "hq=2,sq=1,d=32,seqlens_k=20/9,page=8,pool=6,block_table=5/0/2/1/6/-1", &p), PSM_INPUT);
+  assert_non_null(strstr(psm_error(f->s), "page 1 of sequence 1 is 6, and the pool has 6 pages"));
+  // two sequences may share a page of a tensor that is there
+  good(f, psm_problem_new(f->s, "hq=2,sq=1,d=32,seqlens_k=20/9,page=8,pool=6,block_table=5/0/2/5/1/-1", &p));
+  psm_problem_free(p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(each_as_by_itself),
-                                     cmocka_unit_test(what_is_refused)};
+                                     cmocka_unit_test(what_is_refused),
+                                     cmocka_unit_test(a_table_of_the_host)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -205,8 +205,8 @@ static Operator *make(Context *c, Arena *a, const Subject *x, const Rules *r) {
   problem_set_int(p, "window_right", r->right);
   problem_set_float(p, "softcap", r->cap);
   problem_set_int(p, "page_size", r->page);
-  problem_set_int(p, "pages", pages_of(r));
-  problem_set_int(p, "pool_pages", 2 * BATCH * pages_of(r));
+  if (r->page) problem_set_int(p, "pages", pages_of(r));
+  if (r->page) problem_set_int(p, "pool_pages", 2 * BATCH * pages_of(r));
   char *rest = arena_printf(a, "%s %s", r->params, x->params);
   for (char *word; (word = strtok_r(rest, " ", &rest));) ok(c, params_parse(a, &given, word, c->d));
   ok(c, operator_make(c->session, x->name, &given, p, NULL, &op, c->d));
