@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# The figures of a page's tables of measurements stand in docs/measurements.md: for each row of a
-# table under a heading that begins with "Measured", one line there has all numbers of its last two
-# columns.
+# The figures of a page's tables of measurements stand in docs/measurements.md or docs/ladder.md: for
+# each row of a table under a heading that begins with "Measured", one line there has all numbers of
+# its last two columns.
 #
 #   figures.sh PAGE.md
 set -euo pipefail
 page=$(realpath "$1")
-record=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/docs/measurements.md
-awk -v page="$page" '
+docs=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/docs
+cat "$docs/measurements.md" "$docs/ladder.md" |
+  awk -v page="$page" '
   function numbers(text, list,  n) { # 1,234.5 is one; a name such as bf16 or FlashAttention-3 none
     n = 0
     text = " " text
@@ -41,7 +42,7 @@ awk -v page="$page" '
       found = 1
       for (k = 1; k <= n && found; k++) found = has(record[r], want[k])
     }
-    if (!found) { printf "%s:%d: no line of measurements.md has these figures: %s\n", page, FNR, $0; bad++ }
+    if (!found) { printf "%s:%d: no line of the record has these figures: %s\n", page, FNR, $0; bad++ }
   }
   END { printf "%d rows, %d not found\n", rows, bad; exit bad > 0 || rows == 0 }
-' "$record" "$page"
+' - "$page"
