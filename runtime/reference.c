@@ -7,8 +7,13 @@
 // A sink is one more logit in m and l, without a value.
 //
 // and, on the same inputs, the plain formula in the kernel's dtypes: S in fp32, P rounded to the
-// dtype, l and PV summed in fp32, O rounded once.  Its error is what gate 2 measures against.
+// dtype, l and PV summed in fp32 (of e4m3: to 14 digits), O rounded once.  Its error is what gate 2 measures against.
+//
+// A few rows say little about that error: one score that happens to be rounded well makes it small.
+// So a small problem's plain formula is drawn several times, each time with other roundings that are
+// as good: elements and keys are added in another order, and weights are relative to another maximum.
 #include "reference.h"
+#include "verify_data.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -19,13 +24,14 @@
 
 typedef struct Shape {
   int64_t batch, heads_q, heads_kv, group, seqlen_q, seqlen_k, dim, dim_v, padded;
-  Dtype dtype;
+  Dtype dtype, dtype_o;
   double scale, softcap;
 } Shape;
 
 // Queries of one task; its heads are all that share a key head.  Where rows are sampled a task has as
 // many, from that many times the queries: a row's own work is little beside reading the keys.
-enum { TASK_ROWS = 16 };
+enum { TASK_ROWS = 16, DRAWN_ROWS = 1024 };
+#define DRAWN_FLOPS 0x1p31
 
 typedef struct Job {
   Shape n;
@@ -36,6 +42,7 @@ typedef struct Job {
   const ReferenceMath *math;
   int64_t tasks, blocks; // tasks = batch x heads_kv x blocks of queries
   int64_t span;          // queries of a block
+  int draws;
   atomic_llong next;
   atomic_int status;
 } Job;
@@ -44,8 +51,10 @@ typedef struct Job {
 typedef struct Worker {
   Job *job;
   Diag *diag;
-  double sum, max, lse_max, score_max, q_max, k_max; // the last three: largest magnitudes
-  int64_t count;
+  int draw;                 // of the plain formula, now
+  double sum[REF_DRAWS];    // of errors in each draw
+  double max, lse_max, score_max, q_max, k_max, v_max; // the last four: largest magnitudes
+  int64_t count;            // of errors in a draw
   double *kt, *v, *s, *o, *q; // kt, v: one block of keys; s: [row][keys]; o, q: [row][padded]
   float *kt32, *v32, *s32, *o32, *q32;
 } Worker;
@@ -56,13 +65,14 @@ typedef struct Row {
   float m32, l32;
 } Row;
 
-static Shape shape_of(const Problem *p, const AttnInputs *in) {
+static Shape shape_of(const Problem *p, const AttnInputs *in, const ReferenceOpts *opts) {
   Shape n = {.batch = problem_int(p, "batch", 1),
              .heads_q = problem_int(p, "heads_q", 1),
              .seqlen_q = problem_int(p, "seqlen_q", 1),
              .seqlen_k = problem_int(p, "seqlen_k", 0),
              .softcap = (float)problem_float(p, "softcap", 0), // as a kernel gets it
              .dtype = in->q.t.dtype};
+  n.dtype_o = opts->has_dtype_o ? opts->dtype_o : dtype_bytes(n.dtype) > 1 ? n.dtype : DT_F32;
   n.heads_kv = problem_int(p, "heads_kv", n.heads_q);
   n.dim = problem_int(p, "head_dim", in->q.t.shape[3]);
   n.group = n.heads_q / n.heads_kv;
@@ -121,6 +131,78 @@ static void load_value(Worker *w, int64_t b, int64_t hkv, int64_t j) {
   load_row(&w->job->in->v, b, j, hkv, w->v);
   for (int64_t e = n->dim_v; e < n->padded; e++) w->v[e] = 0;
   for (int64_t e = 0; e < n->padded; e++) w->v32[e] = (float)w->v[e];
+  if (!w->draw)
+    for (int64_t e = 0; e < n->dim_v; e++) note_size(&w->v_max, w->v[e]);
+}
+
+// Where a draw finds the x-th of n things: another permutation for each, the first as they stand.
+typedef struct Order { int64_t step, from, n; } Order;
+
+static int64_t common_factor(int64_t a, int64_t b) {
+  while (b) {
+    int64_t rest = a % b;
+    a = b, b = rest;
+  }
+  return a;
+}
+
+static Order order_of(int draw, int64_t n) {
+  Order o = {.step = 1, .n = n > 0 ? n : 1};
+  if (!draw) return o;
+  o.from = (int64_t)(random_bits(31, (uint64_t)draw) % (uint64_t)o.n);
+  o.step = 1 + (int64_t)(random_bits(37, (uint64_t)draw) % (uint64_t)o.n);
+  while (common_factor(o.step, o.n) != 1) o.step++;
+  return o;
+}
+
+static int64_t order_at(const Order *o, int64_t x) { return (o->from + x * o->step) % o->n; }
+
+// An accumulator of 8-bit products keeps 14 digits of a sum of 32 (docs/numerics.md).
+enum { CUT_TERMS = 32 };
+
+static void cut_to_14_digits(float *x, int64_t n) {
+  for (int64_t e = 0; e < n; e++) {
+    uint32_t bits;
+    memcpy(&bits, &x[e], 4);
+    bits &= 0xfffffc00;
+    if (isfinite(x[e])) memcpy(&x[e], &bits, 4);
+  }
+}
+
+static void scores32(const Worker *w, const float *q, float *s) {
+  int64_t dim = w->job->n.dim;
+  if (w->job->n.dtype != DT_E4M3) {
+    w->job->math->dot_f32(q, w->kt32, dim, s);
+    return;
+  }
+  float some[REF_KEYS];
+  memset(s, 0, sizeof some);
+  for (int64_t e = 0; e < dim; e += CUT_TERMS) {
+    int64_t terms = dim - e < CUT_TERMS ? dim - e : CUT_TERMS;
+    w->job->math->dot_f32(q + e, w->kt32 + e * REF_KEYS, terms, some);
+    for (int j = 0; j < REF_KEYS; j++) s[j] += some[j];
+    cut_to_14_digits(s, REF_KEYS);
+  }
+}
+
+// The scores of a later draw: elements in its order.
+static void draw_scores(Worker *w, int64_t b, int64_t hkv, const Row *rows, int nrows) {
+  const Shape *n = &w->job->n;
+  Order order = order_of(w->draw, n->dim);
+  int64_t ld = (n->seqlen_k + REF_KEYS - 1) / REF_KEYS * REF_KEYS;
+  for (int r = 0; r < nrows; r++)
+    for (int64_t x = 0; x < n->dim; x++)
+      w->q32[r * n->padded + x] = (float)w->q[r * n->padded + order_at(&order, x)];
+  for (int64_t j0 = 0; j0 < n->seqlen_k; j0 += REF_KEYS) {
+    for (int64_t j = 0; j < REF_KEYS && j0 + j < n->seqlen_k; j++) {
+      load_row(&w->job->in->k, b, j0 + j, hkv, w->v);
+      for (int64_t x = 0; x < n->dim; x++)
+        w->kt32[x * REF_KEYS + j] = (float)w->v[order_at(&order, x)];
+    }
+    for (int r = 0; r < nrows; r++)
+      if (j0 < rows[r].visible && j0 + REF_KEYS > rows[r].first)
+        scores32(w, w->q32 + r * n->padded, w->s32 + r * ld + j0);
+  }
 }
 
 static void all_scores(Worker *w, int64_t b, int64_t hkv, const Row *rows, int nrows) {
@@ -131,12 +213,12 @@ static void all_scores(Worker *w, int64_t b, int64_t hkv, const Row *rows, int n
     for (int r = 0; r < nrows; r++) {
       if (j >= rows[r].visible || j + REF_KEYS <= rows[r].first) continue;
       w->job->math->dot_f64(w->q + r * n->padded, w->kt, n->dim, w->s + r * ld + j);
-      w->job->math->dot_f32(w->q32 + r * n->padded, w->kt32, n->dim, w->s32 + r * ld + j);
+      scores32(w, w->q32 + r * n->padded, w->s32 + r * ld + j);
     }
   }
 }
 
-static const float LOG2_E = 1.44269504f;
+static const float LOG2_E = 1.44269504f, LN_2 = 0.693147182f;
 
 // exp(x - m); a masked key (-inf) weighs nothing even where every key of the row is masked.
 static double weight(double s, double m) { return s == -INFINITY ? 0 : exp(s - m); }
@@ -148,36 +230,49 @@ static float factor_of(const Worker *w, int which, int64_t b, int64_t head) {
   return x->host ? ((const float *)x->host)[b * x->t.stride[0] + head] : 1;
 }
 
-// Scale, soft cap and slopes, in both precisions.
-static void apply_rules(const Worker *w, int64_t b, const Row *row, double *s, float *s32) {
-  const Shape *n = &w->job->n;
+// Scale, soft cap and slopes.
+typedef struct Rules {
+  float of_q, of_k, slope;
+  bool sloped;
+  int64_t at; // the key where the query stands
+} Rules;
+
+static Rules rules_of(const Worker *w, int64_t b, const Row *row) {
   const HostTensor *slopes = &w->job->in->slopes;
-  float of_q = factor_of(w, 0, b, row->head), of_k = factor_of(w, 1, b, row->head / n->group);
-  double scale = n->scale * of_q * of_k;
-  float scale32 = (float)n->scale * of_q * of_k;
-  float cap = (float)n->softcap, slope = 0;
-  int64_t shift = problem_len_k(w->job->problem, b) - problem_len_q(w->job->problem, b);
-  if (slopes->host)
-    slope = ((const float *)slopes->host)[b * slopes->t.stride[0] + row->head * slopes->t.stride[1]];
+  const Problem *p = w->job->problem;
+  Rules x = {.of_q = factor_of(w, 0, b, row->head),
+             .of_k = factor_of(w, 1, b, row->head / w->job->n.group),
+             .sloped = slopes->host,
+             .at = row->query + problem_len_k(p, b) - problem_len_q(p, b)};
+  if (x.sloped)
+    x.slope = ((const float *)slopes->host)[b * slopes->t.stride[0] + row->head * slopes->t.stride[1]];
+  return x;
+}
+
+static int64_t distance(const Rules *x, int64_t j) { return llabs((long long)(x->at - j)); }
+
+static void apply_rules(const Worker *w, const Rules *x, const Row *row, double *s) {
+  double scale = w->job->n.scale * x->of_q * x->of_k, cap = w->job->n.softcap;
   for (int64_t j = row->first; j < row->visible; j++) {
     s[j] *= scale;
-    s32[j] *= scale32;
-    if (cap > 0) {
-      s[j] = n->softcap * tanh(s[j] / n->softcap);
-      s32[j] = cap * tanhf(s32[j] / cap);
-    }
-    if (!slopes->host) continue;
-    int64_t far = llabs((long long)(row->query + shift - j));
-    s[j] -= (double)slope * (double)far;
-    s32[j] -= slope * (float)far;
+    if (cap > 0) s[j] = cap * tanh(s[j] / cap);
+    if (x->sloped) s[j] -= (double)x->slope * (double)distance(x, j);
+  }
+}
+
+static void apply_rules32(const Worker *w, const Rules *x, const Row *row, float *s) {
+  float scale = (float)w->job->n.scale * x->of_q * x->of_k, cap = (float)w->job->n.softcap;
+  for (int64_t j = row->first; j < row->visible; j++) {
+    s[j] *= scale;
+    if (cap > 0) s[j] = cap * tanhf(s[j] / cap);
+    if (x->sloped) s[j] -= x->slope * (float)distance(x, j);
   }
 }
 
 // The softmax starts from the sink's logit, or from nothing.
-static void start_row(const Worker *w, Row *row) {
+static float start_of(const Worker *w, const Row *row) {
   const HostTensor *sinks = &w->job->in->sinks;
-  row->m32 = sinks->host ? ((const float *)sinks->host)[row->head * sinks->t.stride[0]] : -INFINITY;
-  row->m = row->m32;
+  return sinks->host ? ((const float *)sinks->host)[row->head * sinks->t.stride[0]] : -INFINITY;
 }
 
 // P as the product takes it.  A weight of 8 bits is lifted first, to where e4m3 has most digits: 2^8
@@ -188,32 +283,55 @@ static float round_weight(Dtype t, float p) {
   return (float)(dtype_round(t, p * lift) / lift);
 }
 
-// Scores become weights; sets m and l of both precisions.
-static Status softmax(Worker *w, int64_t b, Row *row, double *s, float *s32) {
-  const Shape *n = &w->job->n;
-  const ReferenceOpts *opts = w->job->opts;
-  apply_rules(w, b, row, s, s32);
-  if (opts->score) {
-    Status st = opts->score(opts->ctx, b, row->head, row->query, s, s32, row->visible);
-    if (st != ST_OK) return st;
-    // A rule's result is an fp32 number; kernels bring it to base 2 by one more fp32 product.
-    for (int64_t j = row->first; j < row->visible; j++) s32[j] = s32[j] * LOG2_E / LOG2_E;
+// What a draw's weights are relative to: a kernel's maximum is that of the keys so far, or of its share
+// of them.  That of one key, brought to within a factor of 2 of the row's by a power of 2, which
+// moves no digit: a single key, or equal scores, weigh 1 in every draw.
+static float drawn_max(const Worker *w, const Row *row, const float *s, float m) {
+  if (!w->draw || row->visible <= row->first) return m;
+  Order order = order_of(w->draw, row->visible - row->first);
+  float other = s[row->first + order_at(&order, row->query + row->head)];
+  float steps = ceilf((m - other) / LN_2);
+  return isfinite(other) && isfinite(m) && steps < 1024 ? other + steps * LN_2 : m;
+}
+
+static void softmax32(const Worker *w, Row *row, float *s) {
+  float sink = row->m32 = start_of(w, row);
+  // A rule's result is an fp32 number; kernels bring it to base 2 by one more fp32 product.
+  for (int64_t j = row->first; w->job->opts->score && j < row->visible; j++)
+    s[j] = s[j] * LOG2_E / LOG2_E;
+  for (int64_t j = row->first; j < row->visible; j++) row->m32 = s[j] > row->m32 ? s[j] : row->m32;
+  row->m32 = drawn_max(w, row, s, row->m32);
+  row->l32 = weight32(sink, row->m32);
+  for (int64_t j = row->first; j < row->visible; j++) {
+    float p = weight32(s[j], row->m32);
+    row->l32 += p;
+    s[j] = round_weight(w->job->n.dtype, p);
   }
-  start_row(w, row);
-  double sink = row->m;
+}
+
+static void softmax(Worker *w, Row *row, double *s) {
+  double sink = row->m = start_of(w, row);
   for (int64_t j = row->first; j < row->visible; j++) { // a NaN is passed over here and comes back in l
-    if (fabs(s[j]) > w->score_max && isfinite(s[j])) w->score_max = fabs(s[j]);
+    note_size(&w->score_max, s[j]);
     row->m = s[j] > row->m ? s[j] : row->m;
-    row->m32 = s32[j] > row->m32 ? s32[j] : row->m32;
   }
   row->l = weight(sink, row->m);
-  row->l32 = weight32((float)sink, row->m32);
-  for (int64_t j = row->first; j < row->visible; j++) {
-    row->l += s[j] = weight(s[j], row->m);
-    float p = weight32(s32[j], row->m32);
-    row->l32 += p;
-    s32[j] = round_weight(n->dtype, p);
+  for (int64_t j = row->first; j < row->visible; j++) row->l += s[j] = weight(s[j], row->m);
+}
+
+// Scores become weights; sets m and l of both precisions, of a later draw those of fp32.
+static Status make_weights(Worker *w, int64_t b, Row *row, double *s, float *s32) {
+  const ReferenceOpts *opts = w->job->opts;
+  Rules rules = rules_of(w, b, row);
+  if (!w->draw) apply_rules(w, &rules, row, s);
+  apply_rules32(w, &rules, row, s32);
+  if (opts->score) {
+    Status st = opts->score(opts->ctx, &(ScoreRow){b, row->head, row->query, w->draw, row->visible},
+                            w->draw ? NULL : s, s32);
+    if (st != ST_OK) return st;
   }
+  if (!w->draw) softmax(w, row, s);
+  softmax32(w, row, s32);
   return ST_OK;
 }
 
@@ -222,39 +340,57 @@ static void weigh_values(Worker *w, int64_t b, int64_t hkv, const Row *rows, int
   int64_t ld = (n->seqlen_k + REF_KEYS - 1) / REF_KEYS * REF_KEYS, most = 0, least = n->seqlen_k;
   for (int r = 0; r < nrows; r++) least = rows[r].first < least ? rows[r].first : least;
   for (int r = 0; r < nrows; r++) most = rows[r].visible > most ? rows[r].visible : most;
-  for (int64_t j = least; j < most; j++) {
+  Order order = order_of(w->draw, most - least);
+  for (int64_t x = 0; x < most - least; x++) {
+    int64_t j = least + order_at(&order, x);
     load_value(w, b, hkv, j);
     for (int r = 0; r < nrows; r++) {
       if (j >= rows[r].visible || j < rows[r].first) continue;
-      double p = w->s[r * ld + j];
+      double p = w->draw ? 0 : w->s[r * ld + j];
       float p32 = w->s32[r * ld + j];
       if (p != 0) w->job->math->add_f64(w->o + r * n->padded, p, w->v, n->padded);
       if (p32 != 0) w->job->math->add_f32(w->o32 + r * n->padded, p32, w->v32, n->padded);
     }
+    if (n->dtype == DT_E4M3 && (x + 1) % CUT_TERMS == 0)
+      cut_to_14_digits(w->o32, (int64_t)nrows * n->padded);
   }
 }
 
 static void note_error(Worker *w, double err) {
   if (isnan(err)) return; // where the answer itself is NaN or infinite there is nothing to measure
-  w->sum += err;
-  w->count++;
+  w->sum[w->draw] += err;
+  w->count += !w->draw;
   if (err > w->max) w->max = err;
 }
 
-static void store_row(Worker *w, int64_t b, const Row *row, const double *o, const float *o32) {
+static double *row_of_o(const Worker *w, int64_t b, const Row *row) {
   const Shape *n = &w->job->n;
-  bool none = row->m == -INFINITY && !isnan(row->l); // no key seen: O = 0, LSE = -inf
-  float of_v = factor_of(w, 2, b, row->head / n->group);
-  bool rounds = dtype_bytes(n->dtype) > 1; // O of 8-bit inputs has more digits than P had
-  double *to = w->job->out->o + ((b * n->seqlen_q + row->query) * n->heads_q + row->head) * n->dim_v;
-  for (int64_t e = 0; e < n->dim_v; e++) {
-    to[e] = none ? 0 : o[e] / row->l * of_v;
-    float plain32 = none ? 0 : o32[e] / row->l32 * of_v;
-    double plain = rounds ? dtype_round(n->dtype, plain32) : plain32;
-    note_error(w, fabs(plain - to[e]));
+  return w->job->out->o + ((b * n->seqlen_q + row->query) * n->heads_q + row->head) * n->dim_v;
+}
+
+static double *row_of_lse(const Worker *w, int64_t b, const Row *row) {
+  const Shape *n = &w->job->n;
+  return w->job->out->lse + (b * n->heads_q + row->head) * n->seqlen_q + row->query;
+}
+
+static bool sees_none(const Row *row) { return row->m == -INFINITY && !isnan(row->l); }
+
+static void store_row(Worker *w, int64_t b, const Row *row, const double *o) {
+  bool none = sees_none(row); // no key seen: O = 0, LSE = -inf
+  float of_v = factor_of(w, 2, b, row->head / w->job->n.group);
+  double *to = row_of_o(w, b, row);
+  for (int64_t e = 0; e < w->job->n.dim_v; e++) to[e] = none ? 0 : o[e] / row->l * of_v;
+  *row_of_lse(w, b, row) = none ? -INFINITY : row->m + log(row->l);
+}
+
+static void measure_row(Worker *w, int64_t b, const Row *row, const float *o) {
+  bool none = sees_none(row);
+  float of_v = factor_of(w, 2, b, row->head / w->job->n.group);
+  const double *want = row_of_o(w, b, row), lse = *row_of_lse(w, b, row);
+  for (int64_t e = 0; e < w->job->n.dim_v; e++) {
+    float plain = none ? 0 : o[e] / row->l32 * of_v;
+    note_error(w, fabs(dtype_round(w->job->n.dtype_o, plain) - want[e]));
   }
-  double lse = none ? -INFINITY : row->m + log(row->l);
-  w->job->out->lse[(b * n->heads_q + row->head) * n->seqlen_q + row->query] = lse;
   double err = none ? 0 : fabs((double)(row->m32 + logf(row->l32)) - lse);
   if (err > w->lse_max) w->lse_max = err;
 }
@@ -276,6 +412,25 @@ static int choose_rows(const Job *job, int64_t b, int64_t hkv, int64_t q0, Row *
   return count;
 }
 
+// The first draw makes the answer as well.
+static Status run_draw(Worker *w, int64_t b, int64_t hkv, Row *rows, int nrows) {
+  const Shape *n = &w->job->n;
+  int64_t ld = (n->seqlen_k + REF_KEYS - 1) / REF_KEYS * REF_KEYS;
+  memset(w->o32, 0, sizeof *w->o32 * (size_t)(nrows * n->padded));
+  if (w->draw) draw_scores(w, b, hkv, rows, nrows);
+  else all_scores(w, b, hkv, rows, nrows);
+  for (int r = 0; r < nrows; r++) {
+    Status st = make_weights(w, b, &rows[r], w->s + r * ld, w->s32 + r * ld);
+    if (st != ST_OK) return st;
+  }
+  weigh_values(w, b, hkv, rows, nrows);
+  for (int r = 0; r < nrows; r++) {
+    if (!w->draw) store_row(w, b, &rows[r], w->o + r * n->padded);
+    measure_row(w, b, &rows[r], w->o32 + r * n->padded);
+  }
+  return ST_OK;
+}
+
 static Status run_task(Worker *w, int64_t task) {
   const Shape *n = &w->job->n;
   int64_t block = task % w->job->blocks, bh = task / w->job->blocks;
@@ -283,9 +438,7 @@ static Status run_task(Worker *w, int64_t task) {
   Row *rows = malloc(sizeof *rows * (size_t)((TASK_ROWS + 1) * n->group));
   if (!rows) return diag_fail(w->diag, ST_INPUT, "reference: out of host memory");
   int nrows = choose_rows(w->job, b, hkv, block * w->job->span, rows);
-  int64_t ld = (n->seqlen_k + REF_KEYS - 1) / REF_KEYS * REF_KEYS;
   memset(w->o, 0, sizeof *w->o * (size_t)(nrows * n->padded));
-  memset(w->o32, 0, sizeof *w->o32 * (size_t)(nrows * n->padded));
   for (int r = 0; r < nrows; r++) {
     load_row(&w->job->in->q, b, rows[r].query, rows[r].head, w->q + r * n->padded);
     for (int64_t e = 0; e < n->dim; e++) {
@@ -293,13 +446,11 @@ static Status run_task(Worker *w, int64_t task) {
       note_size(&w->q_max, w->q[r * n->padded + e]);
     }
   }
-  if (nrows) all_scores(w, b, hkv, rows, nrows);
   Status st = ST_OK;
-  for (int r = 0; r < nrows && st == ST_OK; r++)
-    st = softmax(w, b, &rows[r], w->s + r * ld, w->s32 + r * ld);
-  if (st == ST_OK && nrows) weigh_values(w, b, hkv, rows, nrows);
-  for (int r = 0; r < nrows && st == ST_OK; r++)
-    store_row(w, b, &rows[r], w->o + r * n->padded, w->o32 + r * n->padded);
+  for (int draw = 0; draw < w->job->draws && nrows && st == ST_OK; draw++) {
+    w->draw = draw;
+    st = run_draw(w, b, hkv, rows, nrows);
+  }
   free(rows);
   return st;
 }
@@ -357,19 +508,20 @@ static Status run_job(Job *job, int threads, Diag *d) {
   worker_run(&w[0]);
   for (int i = 1; i <= started; i++) pthread_join(id[i], NULL);
   Reference *out = job->out;
-  double sum = 0;
+  double sum[REF_DRAWS] = {0};
   int64_t count = 0;
   for (int i = 0; i < threads; i++) {
-    sum += w[i].sum;
+    for (int x = 0; x < job->draws; x++) sum[x] += w[i].sum[x];
     count += w[i].count;
     if (w[i].max > out->plain_max) out->plain_max = w[i].max;
     if (w[i].lse_max > out->plain_lse_max) out->plain_lse_max = w[i].lse_max;
     note_size(&out->score_max, w[i].score_max);
+    note_size(&out->v_max, w[i].v_max);
     note_size(&out->score_max, fabs(job->n.scale) * w[i].q_max * w[i].k_max);
     if (w[i].diag->errors && !d->errors) diag_fail(d, ST_INPUT, "%s", diag_text(w[i].diag));
     diag_free(w[i].diag);
   }
-  out->plain_mean = count ? sum / (double)count : 0;
+  for (int x = 0; x < job->draws && count; x++) note_size(&out->plain_mean, sum[x] / (double)count);
   free(w), free(id);
   return (Status)atomic_load(&job->status);
 }
@@ -380,9 +532,21 @@ static double *nan_array(int64_t n) {
   return x;
 }
 
+// As many draws as make DRAWN_ROWS rows, where the host can make them in a second.
+int reference_draws(const Problem *p, const ReferenceOpts *opts) {
+  int64_t rows = 0, batch = problem_int(p, "batch", 1);
+  if (opts->draws) return opts->draws;
+  for (int64_t b = 0; b < batch; b++) rows += problem_len_q(p, b) * problem_int(p, "heads_q", 1);
+  if (opts->every > 1 || rows <= 0) return 1;
+  double draws = ceil((double)DRAWN_ROWS / (double)rows);
+  double can = floor(DRAWN_FLOPS / (problem_flops(p) + 1));
+  draws = draws < can ? draws : can;
+  return draws < 1 ? 1 : draws > REF_DRAWS ? REF_DRAWS : (int)draws;
+}
+
 Status reference_rows(const Problem *p, const AttnInputs *in, const ReferenceOpts *opts,
                       Reference *out, Diag *d) {
-  Job job = {.n = shape_of(p, in), .problem = p, .in = in, .opts = opts, .out = out, .math = reference_math()};
+  Job job = {.n = shape_of(p, in, opts), .problem = p, .in = in, .opts = opts, .out = out, .math = reference_math()};
   const Shape *n = &job.n;
   int64_t rows = n->batch * n->seqlen_q * n->heads_q;
   *out = (Reference){.o = nan_array(rows * n->dim_v), .lse = nan_array(rows)};
@@ -394,6 +558,7 @@ Status reference_rows(const Problem *p, const AttnInputs *in, const ReferenceOpt
   job.span = TASK_ROWS * (opts->every > 1 ? opts->every : 1);
   job.blocks = (n->seqlen_q + job.span - 1) / job.span;
   job.tasks = n->batch * n->heads_kv * job.blocks;
+  job.draws = out->draws = reference_draws(p, opts);
   Status st = run_job(&job, reference_threads(opts->threads), d);
   if (st != ST_OK) reference_free(out);
   return st;

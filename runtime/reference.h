@@ -4,22 +4,33 @@
 
 #include "verify.h"
 
+// Draws of the plain formula at most.
+enum { REF_DRAWS = 64 };
+
 // A user's score rule, for the oracle: changes the scaled scores of query `row` against keys 0..n-1,
-// those of fp64 and those of the plain formula in fp32.  -inf masks a key.  Called from several
-// threads.
-typedef Status (*ScoreFn)(void *ctx, int64_t batch, int64_t head, int64_t row, double *s,
-                          float *s32, int64_t n);
+// those of fp64 (NULL after the first draw) and those of a draw of the plain formula in fp32.  -inf
+// masks a key.  Called from several threads.
+typedef struct ScoreRow {
+  int64_t batch, head, row;
+  int draw;
+  int64_t n;
+} ScoreRow;
+typedef Status (*ScoreFn)(void *ctx, const ScoreRow *at, double *s, float *s32);
 
 typedef struct ReferenceOpts {
   int threads;   // 0: all cores
   int64_t every; // only rows (batch, head, query) whose number is a multiple; 0 or 1: all
+  int draws;     // of the plain formula; 0: as many as the problem needs
   ScoreFn score; // NULL: none
   void *ctx;
+  bool has_dtype_o; // the plain formula's O is rounded to dtype_o; else to Q's type, of 8 bits not at all
+  Dtype dtype_o;
 } ReferenceOpts;
 
 // Rows that are left out hold NaN in o and lse.
 Status reference_rows(const Problem *p, const AttnInputs *in, const ReferenceOpts *opts,
                       Reference *out, Diag *d);
+int reference_draws(const Problem *p, const ReferenceOpts *opts); // how often the formula is drawn
 int reference_threads(int asked); // threads to use: `asked`, or the cores there are
 
 // ---- the arithmetic, once per host instruction set, always the same bits -----------------------

@@ -23,11 +23,13 @@ typedef struct AttnInputs { // [batch, seqlen, heads, head_dim] each, rounded to
 // fp64 oracle: o and lse as doubles, dense [batch, seqlen_q, heads_q, head_dim] and
 // [batch, heads_q, seqlen_q].  Threaded and vectorised.  plain_error: the error of the plain
 // formula in the kernel's dtypes against the oracle (S in fp32, P rounded to the dtype, PV summed
-// in fp32, O rounded once), for gate 2.
+// in fp32, O rounded once), for gate 2: the largest of all draws, of means that of the worst draw.
 typedef struct Reference {
   double *o, *lse;
   double plain_max, plain_mean, plain_lse_max;
+  int draws;
   double score_max;         // largest |score| that a row sees, or scaled q_e k_e that one may have
+  double v_max;             // largest |v| that a row sees
 } Reference;
 Status reference_attention(const Problem *p, const AttnInputs *in, int threads, Reference *out,
                            Diag *d);

@@ -122,10 +122,6 @@ static Tolerance form_tolerance(int form, int64_t keys, Dtype in, Dtype o) {
   }
 }
 
-// What a value may lose when it is split into two tf32 numbers: 2^-23, twice where the tensor core
-// cuts the sum of the two off.
-#define SPLIT_LOSS 0x1p-22
-
 // Every sequence with a power-of-two number of keys, `most` at most; one without any stays so.
 static Problem *powers_of_two(const GateRun *g, int64_t most) {
   Problem *p = problem_with(g->arena, g->problem, "seqlen_k", most);
@@ -246,7 +242,8 @@ Status gate_one_key(GateRun *g, Diag *d) {
   if (st == ST_OK) {
     inputs_fill_random(&in, g->opts->seed + 5);
     inputs_end(p, &in);
-    st = reference_attention(p, &in, g->opts->threads, &ref, d);
+    ReferenceOpts opts = reference_opts(g);
+    st = reference_rows(p, &in, &opts, &ref, d);
   }
   if (st == ST_OK) st = g->runner->run(g->runner->ctx, p, &in, g->opts->grid, &out, d);
   if (st == ST_OK) {

@@ -86,7 +86,8 @@ static Status run_expect(GateRun *g, const Problem *p, Reference *row, Diag *d) 
   Status st = inputs_make(p, g->runner->in_dtype, FILL_NAN, &in, d);
   if (st == ST_OK) {
     expect_inputs(&in);
-    st = reference_attention(p, &in, 1, &ref, d); // for the tolerance alone
+    ReferenceOpts opts = reference_opts(g);
+    st = reference_rows(p, &in, &opts, &ref, d); // for the tolerance alone
   }
   if (st == ST_OK) st = g->runner->run(g->runner->ctx, p, &in, 1, &out, d);
   if (st == ST_OK) {

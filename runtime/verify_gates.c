@@ -28,6 +28,11 @@ void gate_note_damage(GateRun *g, GateResult *r, const Outputs *out) {
   if (out->where.found) r->bad = out->where; // more to the point than what its poison compares as
 }
 
+ReferenceOpts reference_opts(const GateRun *g) {
+  return (ReferenceOpts){
+      .threads = g->opts->threads, .has_dtype_o = true, .dtype_o = g->runner->o_dtype};
+}
+
 Problem *problem_with(Arena *a, const Problem *p, const char *name, int64_t value) {
   Problem *c = problem_copy(a, p);
   problem_set_int(c, name, value);
@@ -55,13 +60,13 @@ static double lse_allowed(const Reference *ref, const Outputs *out) {
   return (dtype_bytes(out->o.t.dtype) < 4 ? 2 : 1) * (2 * ref->plain_lse_max + slack);
 }
 
-// Two means over R rows of peaked weights differ by chance, by about 1/sqrt(R) of themselves, and
-// those of fp32 outputs are fractions of an ulp besides.
+// Two means over R rows of peaked weights differ by chance, by about 1/sqrt(R) of themselves; that of
+// the worst of many draws of R rows has met it.  Means of fp32 outputs are fractions of an ulp besides.
 static double mean_allowed(const Reference *ref, const Outputs *out, double max_o) {
   const int64_t *n = out->o.t.shape;
   int64_t there = 0; // rows past a sequence's end and those that were left out are NaN
   for (int64_t i = 0; i < n[0] * n[1] * n[2]; i++) there += !isnan(ref->lse[i]);
-  double rows = (double)there;
+  double rows = (double)there * (ref->draws > 1 ? ref->draws : 1);
   double chance = 1 + 4 / sqrt(rows > 1 ? rows : 1);
   double floor = out->o.t.dtype == DT_F32 ? dtype_ulp(DT_F32, max_o) / 4 : 0;
   return 1.5 * ref->plain_mean * chance + floor;
@@ -99,8 +104,12 @@ Expected expect_of_run(const GateRun *g, const Problem *p, const Reference *ref,
     x.o_mean *= 2;
     x.lse_max.abs += score_slack8(p, ref);
   }
-  if (g->split) // the big products of a score are cut to 24 digits head_dim / 8 times
+  if (g->split) {
+    // the big products of a score are cut to 24 digits head_dim / 8 times
     x.lse_max.abs += 0x1p-23 * ref->score_max * (double)problem_int(p, "head_dim", 32) / 8;
+    x.o_max.abs += 2 * SPLIT_LOSS * ref->v_max; // of weights and of values
+    x.o_mean += SPLIT_LOSS * ref->v_max;
+  }
   return x;
 }
 
@@ -323,7 +332,8 @@ static int64_t sample_step(const Problem *p) {
 static Status oracle_rows(GateRun *g, const AttnInputs *in, int64_t *every, Reference *out,
                           Diag *d) {
   *every = sample_step(g->problem);
-  ReferenceOpts opts = {.threads = g->opts->threads, .every = *every};
+  ReferenceOpts opts = reference_opts(g);
+  opts.every = *every;
   Status st = g->rule ? hook_rule_prepare(g->rule, g->problem, in, &opts, d) : ST_OK;
   if (st != ST_OK) return st;
   opts.score = g->rule ? hook_rule_score : NULL;
@@ -337,6 +347,8 @@ static Status oracle_rows(GateRun *g, const AttnInputs *in, int64_t *every, Refe
   all.plain_mean = out->plain_mean;
   all.plain_lse_max = out->plain_lse_max;
   all.score_max = out->score_max;
+  all.v_max = out->v_max;
+  all.draws = out->draws;
   reference_free(out);
   *out = all;
   *every = 1;

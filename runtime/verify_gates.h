@@ -31,6 +31,11 @@ Status gate_expect(GateRun *g, const Source *rows, Diag *d);
 GateResult *gate_new(GateRun *g, const char *name);
 void gate_skip(GateRun *g, const char *name, const char *why);
 void gate_note_damage(GateRun *g, GateResult *r, const Outputs *out);
+// How the oracle is asked: the plain formula in the runner's types.
+ReferenceOpts reference_opts(const GateRun *g);
+// What a value may lose when it is split into two tf32 numbers, as a part of it: 2^-23, twice where
+// the tensor core cuts the sum of the two off.
+#define SPLIT_LOSS 0x1p-22
 // Gate 2's tolerances from the plain formula's error and the sizes of the outputs.
 Expected expect_reference(const Reference *ref, const Outputs *out, int64_t every);
 // The same, and what products of e4m3 and of split tf32 may err by besides.

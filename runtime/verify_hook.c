@@ -5,6 +5,9 @@
 
 #include "verify_data.h"
 
+// The interpreter makes a draw's scores.
+enum { HOOK_DRAWS = 8 };
+
 struct HookRule {
   Session *session;
   const char *path;
@@ -12,8 +15,9 @@ struct HookRule {
   int64_t heads, seqlen_q, seqlen_k;
   int64_t every, samples; // rows (batch, head, query) numbered 0, every, 2 every ..
   // [samples, seqlen_k]: scores of the oracle, rounded to fp32 as the hook gets them, and of the
-  // plain formula, whose error is to be that of fp32 scores under the same rule.
-  float *scores[2];
+  // plain formula's draws, whose error is to be that of fp32 scores under the same rule.
+  float *scores[1 + HOOK_DRAWS];
+  int draws;
 };
 
 HookRule *hook_rule_new(Session *s, const char *path, uint64_t seed) {
@@ -25,8 +29,7 @@ HookRule *hook_rule_new(Session *s, const char *path, uint64_t seed) {
 
 void hook_rule_free(HookRule *h) {
   if (!h) return;
-  free(h->scores[0]);
-  free(h->scores[1]);
+  for (int i = 0; i <= HOOK_DRAWS; i++) free(h->scores[i]);
   free(h);
 }
 
@@ -102,28 +105,22 @@ void extras_free(Extras *x, Device *dev) {
 }
 
 // ---- the rule ----------------------------------------------------------------------------------
-static float *row_of(const HookRule *h, int which, int64_t b, int64_t head, int64_t row) {
-  int64_t number = (b * h->heads + head) * h->seqlen_q + row;
+static float *row_of(const HookRule *h, int which, const ScoreRow *at) {
+  int64_t number = (at->batch * h->heads + at->head) * h->seqlen_q + at->row;
   return h->scores[which] + number / h->every * h->seqlen_k;
 }
 
-static Status collect(void *ctx, int64_t b, int64_t head, int64_t row, double *s, float *s32,
-                      int64_t n) {
-  float *exact = row_of(ctx, 0, b, head, row), *plain = row_of(ctx, 1, b, head, row);
-  for (int64_t j = 0; j < n; j++) {
-    exact[j] = (float)s[j];
-    plain[j] = s32[j];
-  }
+static Status collect(void *ctx, const ScoreRow *at, double *s, float *s32) {
+  float *exact = row_of(ctx, 0, at), *plain = row_of(ctx, 1 + at->draw, at);
+  for (int64_t j = 0; s && j < at->n; j++) exact[j] = (float)s[j];
+  for (int64_t j = 0; j < at->n; j++) plain[j] = s32[j];
   return ST_OK;
 }
 
-Status hook_rule_score(void *ctx, int64_t b, int64_t head, int64_t row, double *s, float *s32,
-                       int64_t n) {
-  const float *exact = row_of(ctx, 0, b, head, row), *plain = row_of(ctx, 1, b, head, row);
-  for (int64_t j = 0; j < n; j++) {
-    s[j] = exact[j];
-    s32[j] = plain[j];
-  }
+Status hook_rule_score(void *ctx, const ScoreRow *at, double *s, float *s32) {
+  const float *exact = row_of(ctx, 0, at), *plain = row_of(ctx, 1 + at->draw, at);
+  for (int64_t j = 0; s && j < at->n; j++) s[j] = exact[j];
+  for (int64_t j = 0; j < at->n; j++) s32[j] = plain[j];
   return ST_OK;
 }
 
@@ -136,7 +133,7 @@ static Status run_rule(HookRule *h, Operator *op, Device *dev, uint64_t bytes, D
   if (st == ST_OK) st = device_alloc(dev, bytes, "scores", &t.data, d);
   if (st == ST_OK) st = operator_bind(op, "scores", &t, d);
   if (st == ST_OK) st = extras_bind(op, dev, h->seed, &extras, d);
-  for (int i = 0; i < 2 && st == ST_OK; i++) {
+  for (int i = 0; i <= h->draws && st == ST_OK; i++) {
     st = device_write(dev, t.data, h->scores[i], bytes, d);
     if (st == ST_OK) st = operator_launch(op, dev, d);
     if (st == ST_OK) st = device_sync(dev, d);
@@ -167,7 +164,7 @@ static Status apply_rule(HookRule *h, const Problem *p, uint64_t bytes, Diag *d)
 }
 
 Status hook_rule_prepare(HookRule *h, const Problem *p, const AttnInputs *in,
-                         const ReferenceOpts *opts, Diag *d) {
+                         ReferenceOpts *opts, Diag *d) {
   const int64_t *n = in->q.t.shape;
   h->heads = n[2];
   h->seqlen_q = n[1];
@@ -179,11 +176,16 @@ Status hook_rule_prepare(HookRule *h, const Problem *p, const AttnInputs *in,
   h->samples = rows / h->every + (rows % h->every != 0);
   if (rows > INT32_MAX || __builtin_mul_overflow(h->samples, 4 * h->seqlen_k, &bytes))
     bytes = INT64_MAX;
-  for (int i = 0; i < 2; i++) {
+  h->draws = reference_draws(p, opts);
+  if (h->draws > HOOK_DRAWS) h->draws = HOOK_DRAWS;
+  opts->draws = h->draws;
+  bool all = true;
+  for (int i = 0; i <= h->draws; i++) {
     free(h->scores[i]);
     h->scores[i] = bytes > INT32_MAX ? NULL : calloc((size_t)bytes + 1, 1);
+    all &= h->scores[i] != NULL;
   }
-  if (!h->scores[0] || !h->scores[1])
+  if (!all)
     return diag_fail(d, ST_INPUT,
                      "verifying a hook takes the scores of %lld rows of %lld keys at once, which "
                      "is too many; use a smaller problem",

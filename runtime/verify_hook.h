@@ -10,11 +10,10 @@ typedef struct HookRule HookRule;
 HookRule *hook_rule_new(Session *s, const char *path, uint64_t seed);
 void hook_rule_free(HookRule *h);
 // For one set of inputs and the rows that `opts` asks for; needs seqlen_k floats of host memory for
-// each of them, twice.
-Status hook_rule_prepare(HookRule *h, const Problem *p, const AttnInputs *in,
-                         const ReferenceOpts *opts, Diag *d);
-Status hook_rule_score(void *ctx, int64_t b, int64_t head, int64_t row, double *s, float *s32,
-                       int64_t n);
+// each of them, twice and once more for every further draw.  Sets opts->draws.
+Status hook_rule_prepare(HookRule *h, const Problem *p, const AttnInputs *in, ReferenceOpts *opts,
+                         Diag *d);
+Status hook_rule_score(void *ctx, const ScoreRow *at, double *s, float *s32);
 
 // Allocates, fills and binds every input tensor of `op` that is not attention's own (q, k, v,
 // scores): what a hook declares.  The values follow from name and seed alone.

@@ -224,6 +224,98 @@ static void plain_error_is_the_dtypes(void **state) {
   assert_true(f->ref.plain_max == 0);
 }
 
+// The error of a few rows, whichever numbers they hold, is that of many: as many draws as make 1024
+// rows.  One draw of four rows may be a tenth of it.
+static void a_few_rows_are_drawn_often(void **state) {
+  Fixture *f = *state;
+  double least = INFINITY, once = INFINITY;
+  for (uint64_t seed = 1; seed <= 30; seed++) {
+    start(f, "b=1,hq=4,hkv=2,sq=1,sk=60,d=64", DT_F32);
+    inputs_fill_random(&f->in, seed);
+    solve(f, 1);
+    assert_int_equal(f->ref.draws, REF_DRAWS);
+    least = fmin(least, f->ref.plain_max);
+    Reference one;
+    ReferenceOpts opts = {.threads = 1, .draws = 1};
+    assert_int_equal(reference_rows(f->p, &f->in, &opts, &one, f->d), ST_OK);
+    assert_int_equal(one.draws, 1);
+    assert_memory_equal(one.o, f->ref.o, 4 * 64 * sizeof(double)); // the answer is the first draw's
+    assert_true(one.plain_max <= f->ref.plain_max && one.plain_mean <= f->ref.plain_mean);
+    assert_true(one.plain_lse_max <= f->ref.plain_lse_max && one.v_max == f->ref.v_max);
+    once = fmin(once, one.plain_max);
+    reference_free(&one);
+  }
+  start(f, "b=8,hq=4,hkv=2,sq=32,sk=60,d=64", DT_F32);
+  inputs_fill_random(&f->in, 1);
+  solve(f, 2);
+  assert_int_equal(f->ref.draws, 1); // 1024 rows
+  double many = f->ref.plain_max;
+  assert_true(least > many / 6 && once < many / 10);
+  start(f, "b=8,hq=4,hkv=2,sq=30,sk=60,d=64", DT_F32);
+  inputs_fill_random(&f->in, 1);
+  solve(f, 2);
+  assert_int_equal(f->ref.draws, 2); // 960 rows
+}
+
+static void same_key(AttnInputs *in, int64_t keys) {
+  for (int64_t j = 1; j < keys; j++)
+    for (int64_t e = 0; e < in->k.t.shape[3]; e++)
+      host_set(&in->k, 0, j, 0, e, host_get(&in->k, 0, 0, 0, e));
+}
+
+// Weights that are exact stay so in every draw: one key, or equal scores, whatever maximum a draw takes.
+static void draws_keep_what_is_exact(void **state) {
+  Fixture *f = *state;
+  const Dtype types[] = {DT_F32, DT_F16, DT_BF16};
+  for (int t = 0; t < 3; t++) {
+    start(f, "hq=2,hkv=1,sq=3,sk=1,d=64", types[t]);
+    inputs_fill_random(&f->in, 9);
+    solve(f, 1);
+    assert_true(f->ref.draws == REF_DRAWS && f->ref.plain_max == 0 && f->ref.plain_lse_max < 1e-5);
+    start(f, "hq=1,sq=1,sk=4,d=64", types[t]); // integers: O's only rounding is none
+    inputs_fill_random(&f->in, 9);
+    same_key(&f->in, 4);
+    host_fill_with(&f->in.v, index_value, NULL);
+    solve(f, 1);
+    assert_true(o_at(f, 0, 0, 0, 5) == 1.5 && f->ref.plain_max == 0);
+  }
+}
+
+// O of 8-bit inputs is rounded to the type that it has: equal weights leave that error alone, half an
+// ulp at most (plus what accumulators of 14 digits cut off four keys: nothing).
+static void o_of_eight_bits_is_rounded_to_its_type(void **state) {
+  Fixture *f = *state;
+  start(f, "hq=1,sq=1,sk=3,d=64,scale=0", DT_E4M3);
+  inputs_fill_random(&f->in, 9);
+  const Dtype types[] = {DT_F32, DT_F16, DT_BF16};
+  double e[3];
+  for (int t = 0; t < 3; t++) {
+    ReferenceOpts opts = {.threads = 1, .has_dtype_o = true, .dtype_o = types[t]};
+    assert_int_equal(reference_rows(f->p, &f->in, &opts, &f->ref, f->d), ST_OK);
+    e[t] = f->ref.plain_max;
+    reference_free(&f->ref);
+  }
+  assert_true(e[0] < 1e-6); // means below 4: ulps are 2^-22 2^-9, 2^-6 at most
+  assert_true(e[1] > 0x1p-13 && e[1] <= 0x1p-10);
+  assert_true(e[2] > 0x1p-10 && e[2] <= 0x1p-7);
+}
+
+// An accumulator of 8-bit products keeps 14 digits: 2^14 and 32 keys later 1 more is 2^14 still.
+static double far_apart(void *ctx, int64_t i, int64_t j, int64_t k, int64_t e) {
+  (void)ctx, (void)i, (void)k, (void)e;
+  return j % 32 ? 0 : j ? 0.0078125 : 256;
+}
+
+static void sums_of_eight_bits_are_cut(void **state) {
+  Fixture *f = *state;
+  start(f, "hq=1,sq=1,sk=64,d=32,scale=0", DT_E4M3);
+  inputs_fill_random(&f->in, 9);
+  host_fill_with(&f->in.v, far_apart, NULL);
+  ReferenceOpts opts = {.threads = 1, .draws = 1};
+  assert_int_equal(reference_rows(f->p, &f->in, &opts, &f->ref, f->d), ST_OK);
+  assert_true(o_at(f, 0, 0, 0, 0) == 256.0078125 / 64 && f->ref.plain_max == 0.0078125 / 64);
+}
+
 static void threads_do_not_change_the_bits(void **state) {
   Fixture *f = *state;
   start(f, "b=2,hq=4,hkv=2,sq=70,sk=65,d=40,causal=1", DT_BF16);
@@ -235,7 +327,7 @@ static void threads_do_not_change_the_bits(void **state) {
   size_t rows = 2 * 4 * 70;
   assert_memory_equal(one.o, f->ref.o, rows * 40 * sizeof(double));
   assert_memory_equal(one.lse, f->ref.lse, rows * sizeof(double));
-  assert_true(one.plain_max == f->ref.plain_max);
+  assert_true(one.plain_max == f->ref.plain_max && one.draws == 2);
   reference_free(&one);
 }
 
@@ -253,11 +345,11 @@ static void a_sample_of_rows_is_the_same_rows(void **state) {
 }
 
 // A rule that masks odd keys and adds the head's number.
-static Status rule(void *ctx, int64_t b, int64_t h, int64_t i, double *s, float *s32, int64_t n) {
-  (void)ctx, (void)b, (void)i;
-  for (int64_t j = 0; j < n; j++) {
-    s[j] = j % 2 ? -INFINITY : s[j] + (double)h;
-    s32[j] = (float)s[j];
+static Status rule(void *ctx, const ScoreRow *at, double *s, float *s32) {
+  (void)ctx;
+  for (int64_t j = 0; j < at->n; j++) {
+    s32[j] = j % 2 ? -INFINITY : s32[j] + (float)at->head;
+    if (s) s[j] = j % 2 ? -INFINITY : s[j] + (double)at->head;
   }
   return ST_OK;
 }
@@ -397,7 +489,8 @@ int main(void) {
       T(one_key_gives_back_every_16_bit_value),
       T(masked_keys_do_not_leak),
       T(large_scores_do_not_overflow),
-      T(plain_error_is_the_dtypes),
+      T(plain_error_is_the_dtypes), T(a_few_rows_are_drawn_often), T(draws_keep_what_is_exact),
+      T(o_of_eight_bits_is_rounded_to_its_type), T(sums_of_eight_bits_are_cut),
       T(threads_do_not_change_the_bits),
       T(a_sample_of_rows_is_the_same_rows),
       T(score_rules_apply),

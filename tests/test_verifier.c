@@ -67,9 +67,10 @@ typedef struct Faulty {
 } Faulty;
 
 // Faults that are a wrong choice of keys, as a score rule.
-static Status rule(void *ctx, int64_t b, int64_t h, int64_t i, double *s, float *s32, int64_t n) {
+static Status rule(void *ctx, const ScoreRow *at, double *s, float *s32) {
   const Faulty *f = ctx;
-  (void)b, (void)h, (void)s32; // no gate looks at a mutant's own plain formula
+  int64_t n = at->n;
+  (void)s32; // no gate looks at a mutant's own plain formula
   if (n == 0) return ST_OK;
   switch (f->mutant) {
   case M_DROP_FIRST: s[0] = -INFINITY; break;
@@ -81,7 +82,7 @@ static Status rule(void *ctx, int64_t b, int64_t h, int64_t i, double *s, float 
   case M_DOUBLE_FIRST: s[0] += log(2); break;
   case M_DOUBLE_MIDDLE: s[n / 2] += log(2); break;
   case M_TOP_LEFT:
-    for (int64_t j = i + 1; j < n; j++) s[j] = -INFINITY;
+    for (int64_t j = at->row + 1; j < n; j++) s[j] = -INFINITY;
     break;
   default: break;
   }
@@ -121,7 +122,7 @@ static Status solve(const Faulty *f, const Problem *p, const AttnInputs *in, Ref
     x.v.t.shape[1]++;
   }
   break_rules(f->mutant, q, &x);
-  ReferenceOpts opts = {.threads = 1, .score = rule, .ctx = (void *)f};
+  ReferenceOpts opts = {.threads = 1, .draws = 1, .score = rule, .ctx = (void *)f};
   float one[8] = {0};
   if (f->mutant == M_ONE_FACTOR && x.descale[2].host) {
     for (int i = 0; i < 8; i++) one[i] = ((float *)x.descale[2].host)[0];
@@ -253,6 +254,7 @@ static const struct {
     {"b=2,hq=8,hkv=2,sq=1,sk=512,d=64", DT_F32},
     {"b=2,hq=8,hkv=2,sq=1,sk=700,d=32", DT_BF16},
     {"b=2,hq=4,hkv=2,sq=1,sk=260,d=128", DT_F16},
+    {"b=2,hq=4,hkv=2,sq=1,sk=17,d=64", DT_F32},
 };
 enum { CLASSES = sizeof classes / sizeof *classes };
 
@@ -296,6 +298,28 @@ static void every_mutant_is_rejected(void **state) {
     }
 }
 
+static const GateResult *gate(const Verdict *v, const char *name) {
+  for (int i = 0; i < v->ngates; i++)
+    if (!strcmp(v->gate[i].name, name)) return &v->gate[i];
+  fail_msg("no gate %s", name);
+  return NULL;
+}
+
+// A wrong choice of keys, in the gate against the oracle alone, whose allowance is widest for few rows.
+static void few_rows_show_a_wrong_key(void **state) {
+  Fixture *f = *state;
+  const char *const problems[] = {"b=1,hq=4,hkv=2,sq=1,sk=197,d=64", "b=1,hq=2,sq=3,sk=17,d=64",
+                                  "b=1,hq=2,sq=1,sk=2,d=64"};
+  const Mutant mutants[] = {M_NONE, M_DROP_FIRST, M_DROP_MIDDLE, M_DROP_LAST, M_DOUBLE_FIRST,
+                            M_DOUBLE_MIDDLE, M_ONE_KEY_OFF, M_READS_PAST};
+  for (int c = 0; c < 3; c++)
+    for (size_t m = 0; m < sizeof mutants / sizeof *mutants; m++) {
+      Verdict v = judge(f, mutants[m], problems[c], DT_F32);
+      if (gate(&v, "reference")->passed != (mutants[m] == M_NONE))
+        fail_msg("%s, %s:\n%s", problems[c], mutant_text[mutants[m]], verdict_text(f->a, &v));
+    }
+}
+
 // Faults in one rule, at problems that have it: alone and with all others.
 static void broken_rules_are_rejected(void **state) {
   Fixture *f = *state;
@@ -332,13 +356,6 @@ static void eight_bits(void **state) {
       if (v.passed != (m == M_NONE))
         fail_msg("%s, %s:\n%s", problems[c], mutant_text[m], verdict_text(f->a, &v));
     }
-}
-
-static const GateResult *gate(const Verdict *v, const char *name) {
-  for (int i = 0; i < v->ngates; i++)
-    if (!strcmp(v->gate[i].name, name)) return &v->gate[i];
-  fail_msg("no gate %s", name);
-  return NULL;
 }
 
 // The gate that is meant for a fault is the one that sees it.
@@ -424,7 +441,7 @@ static void committed_rows_are_the_oracles(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      T(right_answers_pass),        T(every_mutant_is_rejected), T(each_gate_does_its_part),
+      T(right_answers_pass),        T(every_mutant_is_rejected), T(few_rows_show_a_wrong_key), T(each_gate_does_its_part),
       T(broken_rules_are_rejected), T(eight_bits),
       T(a_failure_names_its_place), T(empty_problems_pass),      T(committed_rows_are_the_oracles),
   };
