@@ -101,6 +101,10 @@ enum { // the same as bits, for the table of options
   X(GRAPH, "graph", 0, FLAG, "", IN_BENCH | IN_SWEEP | IN_WORKER, "time a CUDA graph's replay")    \
   X(OUT, "out", 0, TEXT, "DIR", IN_SWEEP | IN_CAMPAIGN, "folder of the results; out/ by default")  \
   X(LIMIT, "limit", 0, COUNT, "N", IN_SWEEP, "only the first N variants")                          \
+  X(AGAIN, "again", 0, FLAG, "", IN_SWEEP, "measure what the store has already, too")              \
+  X(FROM, "from", 0, TEXT, "STORE.jsonl", IN_PLAN, "rows of the planner's table from a sweep's results")   \
+  X(INTO, "into", 0, TEXT, "TABLE.txt", IN_PLAN | IN_SWEEP,                                        \
+    "put the rows that the results make into this table")                                          \
   X(STEPS, "limit", 0, NUMBER, "N", IN_PTX,                                                        \
     "sim: at most N warp instructions a launch, for loops without end")                            \
   X(SANITIZE, "sanitize", 0, FLAG, "", IN_TIMED | IN_RUN,                                          \

@@ -33,6 +33,8 @@ Status cmd_planner_tables(Cmd *c, PlannerTable *out);
 // What the planner's tables say of it on the open device: the user's own rows of out/planner.txt
 // first, so that they win.
 Status cmd_choose(Cmd *c, const PlannerAsk *ask, const Problem *p, PlannerChoice *out);
+// The rows that a store's results make: printed, or put into the table --into.
+Status cmd_rows_from(Cmd *c, const char *store);
 Status cmd_build_opts(Cmd *c, VariantOpts *out); // --target, --hook, --loc
 
 #endif

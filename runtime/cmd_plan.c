@@ -1,7 +1,9 @@
 // plan: what would run for a problem, and why.
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd.h"
+#include "outfile.h"
 #include "planner.h"
 
 static const char *params_text(Arena *a, const Params *p) {
@@ -98,8 +100,6 @@ static Status rows(Cmd *c, Session *s) {
   PlannerTable table = {0};
   Tally t = {0};
   bool broken = false;
-  if (c->cli->noperands)
-    return diag_error(c->diag, NOWHERE, "plan: --rows is about the tables, not about a problem");
   Status st = cmd_planner_tables(c, &table);
   if (st) return st;
   for (int i = 0; i < table.n; i++) {
@@ -114,13 +114,59 @@ static Status rows(Cmd *c, Session *s) {
   return broken ? diag_fail(c->diag, ST_FAILED, "a row of the planner's tables can't be built") : ST_OK;
 }
 
+static void left_out(const char *store, int n, const char *what) {
+  if (n) fprintf(stderr, "%s: left out: %d %s\n", store, n, what);
+}
+
+static Status merge_into(Cmd *c, Session *s, const char *path, const PlannerRows *rows) {
+  Source *table = NULL;
+  const char *text;
+  PlannerMerge done;
+  Outfile out;
+  Status st = access(path, F_OK) ? ST_OK : source_read(c->arena, path, &table, c->diag);
+  if (!st) st = planner_merge(s, c->arena, table, rows, &text, &done, c->diag);
+  if (!st) st = outfile_open(c->arena, path, &out, c->diag);
+  if (st) return st;
+  fputs(text, out.f);
+  st = outfile_commit(&out, c->diag);
+  if (!st && !cli_has(c->cli, OPT_JSON))
+    printf("%s: %d rows added, %d replaced, %d kept (faster, and of the present text)\n", path,
+           done.added, done.replaced, done.kept);
+  return st;
+}
+
+Status cmd_rows_from(Cmd *c, const char *store) {
+  Session *s;
+  PlannerRows found;
+  Status st = cmd_session(c, &s);
+  if (!st) st = planner_rows_from(c->arena, store, &found, c->diag);
+  if (st) return st;
+  left_out(store, found.modelled, "results whose times sim modelled");
+  left_out(store, found.other, "results that did not pass, or are of a hook or a raised target");
+  left_out(store, found.damaged, "damaged lines");
+  if (cli_has(c->cli, OPT_INTO)) return merge_into(c, s, c->cli->text[OPT_INTO], &found);
+  for (int i = 0; i < found.n; i++) puts(found.v[i]);
+  return ST_OK;
+}
+
+// What else plan does than to plan.
+static Status about_tables(Cmd *c, Session *s) {
+  bool from = cli_has(c->cli, OPT_FROM);
+  if (c->cli->noperands || (from && cli_has(c->cli, OPT_ROWS)))
+    return diag_error(c->diag, NOWHERE, "plan: --%s is about the planner's tables and stands alone",
+                      from ? "from" : "rows");
+  return from ? cmd_rows_from(c, c->cli->text[OPT_FROM]) : rows(c, s);
+}
+
 Status cmd_plan(Cmd *c) {
   Session *s;
   Device *dev;
   Problem *p;
   PlannerChoice choice;
   Status st = cmd_session(c, &s);
-  if (!st && cli_has(c->cli, OPT_ROWS)) return rows(c, s);
+  if (!st && (cli_has(c->cli, OPT_ROWS) || cli_has(c->cli, OPT_FROM))) return about_tables(c, s);
+  if (!st && cli_has(c->cli, OPT_INTO))
+    return diag_error(c->diag, NOWHERE, "plan: --into needs --from STORE.jsonl");
   if (!st && !c->cli->noperands)
     return diag_error(c->diag, NOWHERE, "usage: ptxsmith plan PROBLEM");
   if (!st) st = cmd_problem_of(c, c->cli->operand[0], &p);

@@ -16,6 +16,18 @@ static int64_t points_to_try(const Run *r, int64_t limit) {
   return limit && limit < r->npoints ? limit : r->npoints;
 }
 
+// Which points are the store's: names where others were measured now.
+static void tell_stored(const Rows *rows) {
+  enum { NAMED = 8 };
+  int told = 0;
+  printf("  from the store, not measured again (--again measures): %d of %d", rows->stored, rows->ok);
+  for (int i = 0; i < rows->n && rows->stored < rows->ok; i++)
+    if (params_get(&rows->v[i], "stored") && told++ < NAMED)
+      printf("%s %s", told > 1 ? "," : ":", params_get(&rows->v[i], "point"));
+  if (told > NAMED) printf(" and %d more", told - NAMED);
+  putchar('\n');
+}
+
 static Status print_run(Sweep *s, const Run *r, const Rows *rows) {
   const char *text;
   if (s->json) return ST_OK;
@@ -23,9 +35,11 @@ static Status print_run(Sweep *s, const Run *r, const Rows *rows) {
   Status st = script_report(s->script, "sweep", r, rows->v, rows->n, &text, s->c->diag);
   if (st) return st;
   fputs(text, stdout);
+  if (rows->stored) tell_stored(rows);
   const char *row = planner_row_of(s->c->arena, r, rows->v, rows->n);
   if (row) printf("  planner row: %s\n", row);
   putchar('\n');
+  fflush(stdout); // the next run may take long
   return ST_OK;
 }
 
@@ -60,6 +74,18 @@ static Status all_runs(Sweep *s) {
   return st;
 }
 
+// What an earlier run of the sweep left, killed or not, counts.
+static Status resume(Cmd *c, Tuner *t) {
+  DeviceInfo dev;
+  if (cli_has(c->cli, OPT_AGAIN) || !tune_has_store(t)) return ST_OK;
+  Status st = cmd_device_info(c, &dev);
+  if (!st) st = tune_resume(t, &dev, c->diag);
+  if (!st && t->before.damaged)
+    fprintf(stderr, "%s: %d damaged line%s left out\n", t->store.path, t->before.damaged,
+            t->before.damaged == 1 ? "" : "s");
+  return st;
+}
+
 Status cmd_sweep(Cmd *c) {
   Session *session;
   TuneOpts opts;
@@ -70,13 +96,17 @@ Status cmd_sweep(Cmd *c) {
   if (st) return st;
   st = cmd_tune_opts(c, session, s.script, &opts);
   if (!st) st = tune_open(session, &opts, script_name(s.script), &s.tuner, c->diag);
+  const char *store = NULL;
   if (!st) {
-    st = all_runs(&s);
-    bool some = s.tuner.store.fd >= 0 && (!st || st == ST_INTERRUPTED);
+    st = resume(c, &s.tuner);
+    if (!st) st = all_runs(&s);
+    bool some = tune_has_store(&s.tuner) && (!st || st == ST_INTERRUPTED);
     if (!s.json && some) printf("results: %s\n", s.tuner.store.path);
+    store = arena_strdup(c->arena, s.tuner.store.path);
     tune_close(&s.tuner);
   }
   script_close(s.script);
+  if (!st && cli_has(c->cli, OPT_INTO)) st = cmd_rows_from(c, store);
   if (st) return st;
   if (s.wrong) return diag_fail(c->diag, ST_FAILED, "a variant did not pass verification");
   if (s.empty) return diag_fail(c->diag, ST_FAILED, "a run ended without a variant that was timed");

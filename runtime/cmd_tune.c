@@ -39,6 +39,10 @@ Status cmd_tune_opts(Cmd *c, Session *s, const Script *script, TuneOpts *out) {
       .hot = cli_has(cli, OPT_HOT),
       .graph = cli_has(cli, OPT_GRAPH),
   };
+  if (cli_has(cli, OPT_SANITIZE) || cli->number[OPT_SCHEDULE])
+    out->checks = arena_printf(c->arena, "%s schedule %llu",
+                               cli_has(cli, OPT_SANITIZE) ? "sanitized," : "plain,",
+                               (unsigned long long)cli->number[OPT_SCHEDULE]);
   int n;
   const Run *runs = script_runs(script, &n);
   Status st = cmd_build_opts(c, &out->build);
@@ -56,9 +60,20 @@ void cmd_outcome_json(Cmd *c, const Run *r, const Outcome *o) {
   fflush(stdout);
 }
 
+Status cmd_device_info(Cmd *c, DeviceInfo *out) {
+  Device *dev;
+  Status st = cmd_device(c, &dev);
+  if (st) return st;
+  *out = *device_info(dev);
+  device_close(dev);
+  c->device = NULL;
+  return ST_OK;
+}
+
 void rows_add(Arena *a, Rows *rows, const Outcome *o) {
   if (o->kind == OUT_AGAIN) return;
   rows->ok += o->kind == OUT_OK;
+  rows->stored += o->stored != NULL;
   rows->wrong += o->kind == OUT_FAILED && wire_number(&o->fields, "status") == ST_FAILED;
   *arena_push(a, rows->v, rows->n, rows->cap) = o->fields;
 }

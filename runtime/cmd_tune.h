@@ -8,6 +8,8 @@
 // From the command line: the worker's program and arguments, samples, folder ...  Mistakes in the
 // script's points are told here, before anything is written.
 Status cmd_tune_opts(Cmd *c, Session *s, const Script *script, TuneOpts *out);
+// What the device is.  It is closed again: the workers have their own, and its memory is theirs.
+Status cmd_device_info(Cmd *c, DeviceInfo *out);
 // A row of --json: the outcome's fields as one object.
 void cmd_outcome_json(Cmd *c, const Run *r, const Outcome *o);
 
@@ -15,6 +17,7 @@ void cmd_outcome_json(Cmd *c, const Run *r, const Outcome *o);
 typedef struct Rows {
   Params *v; int n, cap;
   int ok, wrong; // timed; did not pass verification
+  int stored;    // timed earlier: the store had them
 } Rows;
 void rows_add(Arena *a, Rows *rows, const Outcome *o);
 

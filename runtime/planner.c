@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tune.h"
-#include "worker.h"
 
 // ---- shapes -------------------------------------------------------------------------------------
 
@@ -15,7 +13,7 @@ static int64_t bucket(int64_t n) {
   return b;
 }
 
-// What a problem may ask for beside its sizes: the word of the shape, and what in a problem asks for it
+// What a problem may ask for beside its sizes that makes another text (factors of 8-bit inputs do not): the word of the shape, and what in a problem asks for it
 // (varlen: the shape's own lengths).
 typedef struct Extra {
   const char *word, *problem;
@@ -26,13 +24,12 @@ static bool has_softcap(const Problem *p) { return problem_float(p, "softcap", 0
 static bool has_alibi(const Problem *p) { return problem_int(p, "alibi", 0) != 0; }
 static bool has_sinks(const Problem *p) { return problem_int(p, "sinks", 0) != 0; }
 static bool has_pages(const Problem *p) { return problem_int(p, "page_size", 0) > 0; }
-static bool has_descale(const Problem *p) { return problem_int(p, "descale", 0) != 0; }
 
 static const Extra extras[] = {
     {"window=1", "wl=64", problem_windowed}, {"softcap=1", "softcap=30", has_softcap},
     {"alibi=1", "alibi=1", has_alibi},       {"sinks=1", "sinks=1", has_sinks},
     {"varlen=1", NULL, problem_varlen},
-    {"paged=1", "page=64", has_pages},       {"descale=1", "descale=1", has_descale},
+    {"paged=1", "page=64", has_pages},
 };
 enum { NEXTRAS = sizeof extras / sizeof *extras };
 
@@ -289,28 +286,3 @@ PlannerText planner_row_text(Session *s, Arena *a, const PlannerRow *r, const ch
 }
 
 const char *planner_source(const PlannerChoice *c) { return c->row ? "tuned" : "default"; }
-
-// ---- making rows --------------------------------------------------------------------------------
-
-static const char *field(const Params *p, const char *name) {
-  const char *v = params_get(p, name);
-  return v ? v : "";
-}
-
-const char *planner_row_of(Arena *a, const Run *r, const Params *rows, int nrows) {
-  const Params *best = NULL;
-  for (int i = 0; i < nrows; i++) {
-    if (strcmp(field(&rows[i], "kind"), "ok") || wire_number(&rows[i], "modelled")) continue;
-    if (!best || wire_number(&rows[i], "median_us") < wire_number(best, "median_us"))
-      best = &rows[i];
-  }
-  if (!best) return NULL;
-  const char *point = field(best, "point");
-  return arena_printf(a, "%s | %s | %s | %s | %s | %s | %.2f us, %.1f %s, %.1f %% of roof, %s",
-                      field(best, "device_name"), field(best, "driver"), field(best, "hash"),
-                      r->template_name, planner_shape(a, r->problem),
-                      strcmp(point, "defaults") ? point : "", wire_number(best, "median_us"),
-                      wire_number(best, "rate"),
-                      wire_number(best, "by_bytes") ? "GB/s" : "GFLOP/s",
-                      100 * wire_number(best, "rate") / wire_number(best, "roof"), utc_now(a));
-}

@@ -9,7 +9,7 @@
 // parameters are still the best known and are taken while they can be built, and that is said.  The
 // shape is a bucket: dtype, head size, queries per KV head, causal and whether there is one query
 // are exact; lengths and batch * heads_kv are rounded down to powers of two.  What a problem asks for
-// besides (window, softcap, alibi, sinks, varlen, paged, descale, dv, dtype_kv) stands behind.
+// besides (window, softcap, alibi, sinks, varlen, paged, dv, dtype_kv) stands behind.
 //
 // Without a row the regime of the problem has an order of templates (planner_fit.c), and the first that
 // declares all that the problem asks for, and whose defaults fit the device, is taken.
@@ -53,13 +53,32 @@ Status planner_choose(Session *s, Arena *a, const PlannerTable *t, const Planner
 // "tuned" or "default": where a choice's parameters came from.
 const char *planner_source(const PlannerChoice *c);
 
-// The row that the best of a sweep's rows makes, NULL when none was measured (sim's are modelled).
-const char *planner_row_of(Arena *a, const Run *r, const Params *rows, int nrows);
-
 // What became of a row's text.
 typedef enum PlannerText { TEXT_SAME, TEXT_OTHER, TEXT_NONE } PlannerText;
 // Builds what the row says for a problem of its shape.  TEXT_NONE: it can't be built any more, *why.
 PlannerText planner_row_text(Session *s, Arena *a, const PlannerRow *r, const char **why);
+
+// ---- planner_rows.c: rows from results ----------------------------------------------------------
+
+// The row that the best of a sweep's rows makes, NULL when none was measured (sim's are modelled).
+const char *planner_row_of(Arena *a, const Run *r, const Params *rows, int nrows);
+
+// Of a store's results the fastest that passed verification for each device, driver, template and
+// shape, in the order in which these first stand there.
+typedef struct PlannerRows {
+  const char **v; int n, cap;        // rows as text
+  int modelled, other, damaged;      // results that make no row: of sim; failed, with a hook; lines
+} PlannerRows;
+// ST_INPUT where there is none.
+Status planner_rows_from(Arena *a, const char *store, PlannerRows *out, Diag *d);
+
+typedef struct PlannerMerge {
+  int added, replaced, kept; // kept: the row that was there is faster and still of the present text
+} PlannerMerge;
+// The table's text with the rows in it, all else as it was.  Rows of one shape stand with the fastest in
+// front, as far as their rates are said.
+Status planner_merge(Session *s, Arena *a, const Source *table, const PlannerRows *rows,
+                     const char **out, PlannerMerge *done, Diag *d);
 
 // ---- planner_fit.c: templates for a problem -----------------------------------------------------
 

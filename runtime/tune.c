@@ -1,9 +1,11 @@
 // One point of a sweep after the other.
 #include "tune.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "interrupt.h"
 #include "json.h"
@@ -140,9 +142,17 @@ static bool is_legal(Tuner *t, const Run *r, const Params *params, const Problem
   return !st && !why_not;
 }
 
+// Hashes of all steps: the same texts are the same launches.
+static const char *texts_of(Arena *a, const Operator *op) {
+  const char *texts = "";
+  for (int i = 0; i < op->nsteps; i++)
+    texts = arena_printf(a, "%s%s%s", texts, i ? "," : "", op->step[i].variant->hash);
+  return texts;
+}
+
 // Builds the point here, where it costs a millisecond and no process.  False: it has its outcome.
 static bool worth_running(Tuner *t, const Run *r, const Params *params, const Problem *p,
-                          Outcome *out) {
+                          const char **texts, Outcome *out) {
   Diag *quiet = diag_new();
   Operator *op = NULL;
   PlanOpts opts = {.grid = t->opts.grid, .build = t->opts.build};
@@ -152,6 +162,7 @@ static bool worth_running(Tuner *t, const Run *r, const Params *params, const Pr
     ok = false;
   }
   if (ok) {
+    *texts = texts_of(t->arena, op);
     const char *id = arena_printf(t->arena, "%s chunks=%lld", op->step[0].variant->id,
                                   (long long)problem_int(op->problem, "chunks", 0));
     if (seen_before(t, id)) {
@@ -180,6 +191,7 @@ static Params job_fields(Tuner *t, const Run *r, const Params *params, const Pro
   params_set(a, &job, "template", r->template_name);
   params_set(a, &job, "params", text);
   params_set(a, &job, "problem", problem_text(a, p));
+  if (t->opts.checks && *t->opts.checks) params_set(a, &job, "checks", t->opts.checks);
   params_set(a, &job, "seed", arena_printf(a, "%llu", (unsigned long long)t->opts.seed));
   const VariantOpts *build = &t->opts.build; // the worker has them from its command line
   if (build->hook_path) params_set(a, &job, "hook", build->hook_path);
@@ -219,13 +231,67 @@ static Status run_in_worker(Tuner *t, const Run *r, const Params *job, Outcome *
   return end == JOB_INTERRUPTED ? ST_INTERRUPTED : ST_OK;
 }
 
+// ---- what the store has already -----------------------------------------------------------------
+
+bool tune_has_store(const Tuner *t) { return !access(t->store.path, F_OK); }
+
+Status tune_resume(Tuner *t, const DeviceInfo *dev, Diag *d) {
+  Results all;
+  Status st = results_read(t->arena, t->store.path, true, &all, d);
+  for (int i = 0; i < all.n && !st; i++) {
+    const Params *r = &all.v[i];
+    bool here = !strcmp(result_text(r, "device_name"), dev->name) &&
+                !strcmp(result_text(r, "driver"), dev->driver);
+    if (here && result_passed(r) && *result_text(r, "texts"))
+      *arena_push(t->arena, t->before.v, t->before.n, t->before.cap) = *r;
+  }
+  t->before.damaged = all.damaged;
+  return st;
+}
+
+static bool same_value(const char *x, const char *y) {
+  char *end_x, *end_y;
+  double a = strtod(x, &end_x), b = strtod(y, &end_y);
+  bool numbers = *x && *y && !*end_x && !*end_y; // JSON writes 1e3 as it likes
+  return numbers ? a == b && (fabs(a) < 0x1p53 || !strcmp(x, y)) : !strcmp(x, y);
+}
+
+// What makes two measurements one: all of the job but how its parameters are spelled, and the threads of
+// the host.
+static bool same_job(const Params *job, const Params *r) {
+  static const char *const names[] = {"texts", "template", "problem", "seed", "hook", "target",
+                                      "checks", "samples", "grid", "hot", "graph"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!same_value(result_text(job, names[i]), result_text(r, names[i]))) return false;
+  return true;
+}
+
+// The store's last result for the job becomes the outcome.
+static bool take_stored(Tuner *t, const Params *job, Outcome *out) {
+  static const char *const line[] = {"record", "time", "run", "sum", "expected_us", "prediction"};
+  const Params *r = NULL;
+  for (int i = t->before.n - 1; i >= 0 && !r; i--)
+    if (same_job(job, &t->before.v[i])) r = &t->before.v[i];
+  if (!r) return false;
+  out->stored = result_text(r, "time");
+  for (int i = 0; i < r->n; i++) {
+    bool own = params_get(job, r->v[i].name) != NULL;
+    for (size_t k = 0; k < sizeof line / sizeof *line; k++) own |= !strcmp(r->v[i].name, line[k]);
+    if (!own) params_set(t->arena, &out->fields, r->v[i].name, r->v[i].value);
+  }
+  params_set(t->arena, &out->fields, "stored", out->stored);
+  return true;
+}
+
 // ---- the result's line --------------------------------------------------------------------------
 
 void tune_json_field(Json *j, const Param *f) {
   char *end;
   double x = strtod(f->value, &end);
-  bool hash = !strcmp(f->name, "hash") || !strcmp(f->name, "prediction"); // 16 digits, no number
-  if (!hash && end != f->value && !*end)
+  static const char *const texts[] = {"hash", "texts", "prediction", "driver", "device_name", "why"};
+  bool text = !strcmp(f->name, "seed") && strlen(f->value) > 15; // more digits than a number keeps
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) text |= !strcmp(f->name, texts[i]);
+  if (!text && end != f->value && !*end)
     json_num(j, f->name, x);
   else
     json_str(j, f->name, f->value);
@@ -252,13 +318,16 @@ Status tune_run(Tuner *t, const Run *r, int point, double expected, const char *
   Status st = tune_point(t, r, out->point, &params, &problem, d);
   if (st) return st;
   Params job = job_fields(t, r, &params, problem);
-  if (worth_running(t, r, &params, problem, out)) st = run_in_worker(t, r, &job, out, d);
+  const char *texts = "";
+  bool run = worth_running(t, r, &params, problem, &texts, out);
+  if (*texts) params_set(t->arena, &job, "texts", texts);
+  if (run && !take_stored(t, &job, out)) st = run_in_worker(t, r, &job, out, d);
   if (st && st != ST_INTERRUPTED) return st;
   params_set(t->arena, &out->fields, "point", out->point[0] ? out->point : "defaults");
   params_set(t->arena, &out->fields, "kind", outcome_name(out->kind));
   params_set(t->arena, &out->fields, "why", out->why);
   if (expected > 0) put_number(t->arena, &out->fields, "expected_us", expected);
   if (prediction) params_set(t->arena, &out->fields, "prediction", prediction);
-  if (st || out->kind == OUT_AGAIN) return st; // nothing was found out
+  if (st || out->kind == OUT_AGAIN || out->stored) return st; // nothing was found out
   return store_outcome(t, r, &job, out, d);
 }

@@ -3,6 +3,7 @@
 #define PTXSMITH_TUNE_H
 
 #include "json.h"
+#include "results.h"
 #include "script.h"
 #include "store.h"
 #include "worker.h"
@@ -15,6 +16,7 @@ typedef struct TuneOpts {
   int samples, threads; // 0: the run's, else as many as fit; all cores
   bool hot, graph;
   VariantOpts build;    // hook and target; the worker's arguments say the same
+  const char *checks;   // how sim checks (sanitize, schedule), "" for nothing besides
   double limit_s;       // 0: the run's, else 120 s a variant
 } TuneOpts;
 
@@ -33,6 +35,7 @@ typedef struct Outcome {
   OutcomeKind kind;
   const char *why;     // "" for OUT_OK
   Params fields;       // the worker's reply, with point, kind and why: a row for script_report
+  const char *stored;  // when it was measured, where it is the store's; NULL: now
 } Outcome;
 
 typedef struct Tuner {
@@ -42,11 +45,17 @@ typedef struct Tuner {
   Worker worker;
   Store store;
   const char **seen; int nseen, seen_cap; // of the current run
+  Results before;      // of the store, that may stand for a measurement
 } Tuner;
 
 // Opens out_dir/NAME.jsonl.  The worker is started by the first point that needs one.
 Status tune_open(Session *s, const TuneOpts *o, const char *name, Tuner *out, Diag *d);
 void tune_close(Tuner *t);
+// What the store has from this device (its name) and driver and passed verification, stands for a point
+// of the same texts, problem and conditions: it is not run again.  A campaign measures what it
+// predicted, and does not ask for this.
+Status tune_resume(Tuner *t, const DeviceInfo *dev, Diag *d);
+bool tune_has_store(const Tuner *t); // there may be something to resume from
 void tune_begin_run(Tuner *t);
 // What a point means: names that the template declares are its parameters, other names of the
 // problem (chunks) are its values.  ST_INPUT for a name that is neither.
@@ -61,7 +70,7 @@ Status tune_check(Session *s, const Run *runs, int nruns, Diag *d);
 Status tune_run(Tuner *t, const Run *r, int point, double expected, const char *prediction,
                 Outcome *out, Diag *d);
 const char *outcome_name(OutcomeKind k);
-void tune_json_field(Json *j, const Param *f); // a number where the text is one, but for hashes
+void tune_json_field(Json *j, const Param *f); // a number where the text is one, but for hashes and versions
 
 // The time now as "2026-11-29T19:00:00Z".
 const char *utc_now(Arena *a);

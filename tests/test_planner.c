@@ -225,7 +225,7 @@ static void rules_are_part_of_the_shape(void **state) {
   static const char *const more[][2] = {
       {"wl=3", " window=1"}, {"wr=0", " window=1"}, {"softcap=3", " softcap=1"},
       {"alibi=1,sinks=1", " alibi=1 sinks=1"}, {"seqlens_k=9", " varlen=1"},
-      {"page=16", " paged=1"}, {"dv=32", " dv=32"}, {"descale=1", " descale=1"}, {"dv=64", ""}};
+      {"page=16", " paged=1"}, {"dv=32", " dv=32"}, {"descale=1", ""}, {"dv=64", ""}};
   Arena *a = u.d->arena;
   const char *plain = planner_shape(a, u.p);
   for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
@@ -252,7 +252,8 @@ static Params row_fields(Arena *a, const char *point, const char *kind, const ch
   const char *const fields[][2] = {
       {"point", point},        {"kind", kind},     {"median_us", us},  {"modelled", modelled},
       {"device_name", "GPU"},  {"driver", "1.2"},  {"hash", "0123456789abcdef"},
-      {"rate", "100"},         {"roof", "200"},    {"by_bytes", "1"}};
+      {"rate", "100"},         {"roof", "200"},    {"by_bytes", "1"},
+      {"cold", "1"},           {"id", "decode_splitk head_dim=64 dtype=f32"}};
   Params p = {0};
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
     params_set(a, &p, fields[i][0], fields[i][1]);

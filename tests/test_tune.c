@@ -15,6 +15,7 @@
 #include "interrupt.h"
 #include "measure.h"
 #include "outfile.h"
+#include "planner.h"
 #include "tune.h"
 
 #define PROGRAM BUILD_DIR "/ptxsmith"
@@ -227,6 +228,133 @@ static void results_are_stored_and_point_at_predictions(void **state) {
   close_sweep(&w);
 }
 
+// ---- going on where a sweep ended ---------------------------------------------------------------
+
+#define FOUR "return { template = 'faulty', problems = { " PROBLEM " },\n"                          \
+             "  params = { vec = { 1, 2, 4, 8 }, ahead = 0 } }\n"
+
+static char *store_text(Arena *a, const char *name, uint32_t *nlines) {
+  Source *src;
+  Diag *d = diag_new();
+  if (source_read(a, arena_printf(a, "%s/%s.jsonl", folder, name), &src, d)) fail_msg("%s", diag_text(d));
+  diag_free(d);
+  *nlines = src->nlines;
+  return (char *)src->text;
+}
+
+static void open_resumed(Sweep *w, const char *name, int samples, const char *driver) {
+  TuneOpts o = {.worker = {.program = PROGRAM, .args = sim_args}, .out_dir = folder, .seed = 1,
+                .threads = 1, .limit_s = 60, .samples = samples};
+  DeviceInfo dev = {.name = "sim"};
+  snprintf(dev.driver, sizeof dev.driver, "%s", driver);
+  if (tune_open(w->s, &o, name, &w->tuner, w->d) || tune_resume(&w->tuner, &dev, w->d))
+    fail_msg("%s", diag_text(w->d));
+}
+
+// A store as kill -9 leaves it: three points, the last one's line torn.
+static void a_killed_sweep_goes_on(void **state) {
+  (void)state;
+  Sweep w;
+  uint32_t n;
+  if (open_script(&w, FOUR)) fail_msg("%s", diag_text(w.d));
+  const Run *r = script_runs(w.script, &(int){0});
+  assert_int_equal(r->npoints, 4);
+  open_resumed(&w, "killed", 0, ""); // there is no store yet
+  assert_int_equal(w.tuner.before.n, 0);
+  Outcome first = run_point(&w, r, 0);
+  assert_null(first.stored);
+  const char *hash = arena_strdup(w.d->arena, params_get(&first.fields, "hash"));
+  run_point(&w, r, 1);
+  run_point(&w, r, 2);
+  tune_close(&w.tuner);
+  char *text = store_text(w.d->arena, "killed", &n);
+  assert_int_equal(n, 3);
+  char *torn = strstr(text, "\n") + 1;
+  torn = strstr(torn, "\n") + 1; // the third line
+  torn[strlen(torn) / 2] = 0;
+  write_text(w.d->arena, "killed.jsonl", text);
+
+  open_resumed(&w, "killed", 0, "");
+  assert_int_equal(w.tuner.before.n, 2);
+  assert_int_equal(w.tuner.before.damaged, 1);
+  tune_begin_run(&w.tuner);
+  Outcome o = run_point(&w, r, 0);
+  assert_int_equal(o.kind, OUT_OK);
+  assert_non_null(o.stored);
+  assert_string_equal(params_get(&o.fields, "stored"), o.stored);
+  assert_string_equal(params_get(&o.fields, "hash"), hash);
+  assert_string_equal(params_get(&o.fields, "point"), "ahead=0 vec=1");
+  assert_true(wire_number(&o.fields, "median_us") > 0);
+  assert_null(params_get(&o.fields, "sum"));
+  assert_non_null(run_point(&w, r, 1).stored);
+  assert_int_equal(w.tuner.worker.pid, 0); // nobody was needed
+  o = run_point(&w, r, 2);                 // the torn one is measured
+  assert_int_equal(o.kind, OUT_OK);
+  assert_null(o.stored);
+  assert_int_equal(run_point(&w, r, 3).kind, OUT_PRUNED);
+  store_text(w.d->arena, "killed", &n);
+  assert_int_equal(n, 5); // two, the torn one, the third again, the pruned one
+  close_sweep(&w);
+}
+
+// Another driver, other samples, another problem, a text that is another: measured.  Results that did not
+// pass, of whatever else is the same, count for nothing.
+static void only_the_same_measurement_stands(void **state) {
+  (void)state;
+  Sweep w;
+  if (open_script(&w, FOUR)) fail_msg("%s", diag_text(w.d));
+  const Run *r = script_runs(w.script, &(int){0});
+  open_resumed(&w, "same", 3, "");
+  run_point(&w, r, 0);
+  tune_close(&w.tuner);
+  open_resumed(&w, "same", 3, "1.2");
+  assert_int_equal(w.tuner.before.n, 0);
+  tune_close(&w.tuner);
+  open_resumed(&w, "same", 4, "");
+  assert_int_equal(w.tuner.before.n, 1);
+  tune_begin_run(&w.tuner);
+  assert_null(run_point(&w, r, 0).stored);
+  tune_close(&w.tuner);
+  open_resumed(&w, "same", 3, "");
+  Run other = *r;
+  if (problem_parse(w.d->arena, "b=1,hq=1,hkv=1,sq=3,sk=6,d=32", (Problem **)&other.problem, w.d))
+    fail_msg("%s", diag_text(w.d));
+  tune_begin_run(&w.tuner);
+  assert_null(run_point(&w, &other, 0).stored);
+  tune_begin_run(&w.tuner);
+  assert_non_null(run_point(&w, r, 0).stored);
+  Params *before = &w.tuner.before.v[0];
+  static const char *const spoilt[][2] = {{"texts", "0123456789abcdef"}, {"seed", "2"}, {"hot", "1"},
+                                          {"graph", "1"}, {"grid", "7"}, {"checks", "sanitized"},
+                                          {"hook", "x.inc"}, {"template", "prefill_thread"}};
+  for (size_t i = 0; i < sizeof spoilt / sizeof *spoilt; i++) {
+    const char *was = params_get(before, spoilt[i][0]);
+    params_set(w.d->arena, before, spoilt[i][0], spoilt[i][1]);
+    w.tuner.before.n = 1;
+    tune_begin_run(&w.tuner);
+    if (run_point(&w, r, 0).stored) fail_msg("%s", spoilt[i][0]);
+    params_set(w.d->arena, before, spoilt[i][0], was ? was : "");
+  }
+  tune_close(&w.tuner);
+  uint32_t n;
+  char *text = store_text(w.d->arena, "same", &n), *ok;
+  while ((ok = strstr(text, "\"kind\":\"ok\""))) memcpy(ok, "\"kind\":\"no\"", 11);
+  write_text(w.d->arena, "same.jsonl", text); // and their sums are wrong by now
+  open_resumed(&w, "same", 3, "");
+  assert_int_equal(w.tuner.before.n, 0);
+  assert_int_equal(w.tuner.before.damaged, (int)n);
+  Params failed = {0};
+  params_set(w.d->arena, &failed, "kind", "failed");
+  params_set(w.d->arena, &failed, "gates", "10");
+  params_set(w.d->arena, &failed, "median_us", "3");
+  assert_false(result_passed(&failed));
+  params_set(w.d->arena, &failed, "kind", "ok");
+  assert_true(result_passed(&failed));
+  params_set(w.d->arena, &failed, "gates", "0");
+  assert_false(result_passed(&failed));
+  close_sweep(&w);
+}
+
 // ---- scripts that are wrong ---------------------------------------------------------------------
 
 static void assert_script_says(const char *lua, const char *what) {
@@ -253,6 +381,39 @@ static void wrong_scripts_are_told_apart(void **state) {
   assert_script_says("while true do end", "sweep.lua:1");
   assert_script_says("return require('ptxsmith.nowhere')", "nowhere");
   assert_script_says("return require('../secret')", "no name of a module");
+}
+
+// Built-in scripts are for GPUs that are not at hand: each run has a point that can be built for it.
+static void built_in_scripts_can_be_run(void **state) {
+  (void)state;
+  static const char *const names[] = {"prefill_rows", "prefill_f32", "prefill_hopper", "ceilings",
+                                      "quickstart", "foundation", "prefill", "decode"};
+  const DeviceInfo h200 = {.name = "H200", .sm = 90, .sm_suffix = 'a', .smem_optin = 232448};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    Diag *d = diag_new();
+    Session *s = session_open(NULL, d);
+    Script *script;
+    int n;
+    if (script_open(s, names[i], NULL, NULL, &script, d)) fail_msg("%s: %s", names[i], diag_text(d));
+    const Run *r = script_runs(script, &n);
+    assert_int_equal(tune_check(s, r, n, d), ST_OK);
+    for (int k = 0; k < n; k++) {
+      const TemplateInfo *info;
+      assert_int_equal(session_template(s, r[k].template_name, &info, d), ST_OK);
+      bool good = info->kind == KIND_CEILING;
+      Fit fit = {0};
+      for (int p = 0; p < r[k].npoints && !good; p++) {
+        PlannerChoice choice;
+        fit = planner_fit(s, d->arena, r[k].points[p], &(PlannerAsk){0}, r[k].problem, &h200,
+                          r[k].template_name, &choice);
+        good = fit.step == FIT_DONE;
+      }
+      if (!good) fail_msg("%s, %s: %s", names[i], r[k].name, fit.why ? fit.why : "no point");
+    }
+    script_close(script);
+    session_close(s);
+    diag_free(d);
+  }
 }
 
 static void unknown_axis_is_named_with_its_neighbour(void **state) {
@@ -425,7 +586,10 @@ int main(void) {
       cmocka_unit_test(ranking_is_the_same_every_time),
       cmocka_unit_test(chunks_are_values_and_equal_variants_run_once),
       cmocka_unit_test(results_are_stored_and_point_at_predictions),
+      cmocka_unit_test(a_killed_sweep_goes_on),
+      cmocka_unit_test(only_the_same_measurement_stands),
       cmocka_unit_test(wrong_scripts_are_told_apart),
+      cmocka_unit_test(built_in_scripts_can_be_run),
       cmocka_unit_test(unknown_axis_is_named_with_its_neighbour),
       cmocka_unit_test(predictions_come_from_the_script),
       cmocka_unit_test(lines_survive_any_text),

@@ -1,0 +1,281 @@
+// Results read back from a store, rows of the planner's table made of them, and put into a table.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <unistd.h>
+
+#include "json.h"
+#include "planner.h"
+#include "results.h"
+#include "store.h"
+
+static char folder[] = "/tmp/ptxsmith_results_XXXXXX", path[64];
+
+static int make_folder(void **state) {
+  (void)state;
+  if (!mkdtemp(folder)) return -1;
+  snprintf(path, sizeof path, "%s/r.jsonl", folder);
+  return 0;
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  unlink(path);
+  return rmdir(folder);
+}
+
+// ---- lines --------------------------------------------------------------------------------------
+
+static void what_the_writer_writes_is_read(void **state) {
+  (void)state;
+  Arena *a = arena_new();
+  Json j;
+  Params p = {0};
+  static const char odd[] = "a\"b\\c/\b\f\n\r\t\x01\x1f \xc3\xa9 \xe2\x82\xac";
+  json_begin(&j, a);
+  json_str(&j, "odd", odd);
+  json_str(&j, "\"name\"", "");
+  json_num(&j, "x", 1.06496e+06);
+  json_num(&j, "y", -2.5e-300);
+  json_uint(&j, "u", UINT64_MAX);
+  json_bool(&j, "yes", true);
+  json_bool(&j, "no", false);
+  json_null(&j, "nothing");
+  assert_true(result_parse(a, json_end(&j), &p));
+  assert_int_equal(p.n, 8);
+  assert_string_equal(params_get(&p, "odd"), odd);
+  assert_string_equal(params_get(&p, "\"name\""), "");
+  assert_true(strtod(params_get(&p, "x"), NULL) == 1.06496e+06);
+  assert_true(strtod(params_get(&p, "y"), NULL) == -2.5e-300);
+  assert_string_equal(params_get(&p, "u"), "18446744073709551615");
+  assert_string_equal(params_get(&p, "yes"), "1");
+  assert_string_equal(params_get(&p, "no"), "0");
+  assert_string_equal(params_get(&p, "nothing"), "");
+  p = (Params){0};
+  assert_true(result_parse(a, " { } ", &p));
+  assert_true(result_parse(a, "{ \"a\" : \"\\u00e9\" , \"b\": 7 }\n", &p));
+  assert_string_equal(params_get(&p, "a"), "\xc3\xa9");
+  assert_string_equal(params_get(&p, "b"), "7");
+  arena_free(a);
+}
+
+static void other_lines_are_refused(void **state) {
+  (void)state;
+  Arena *a = arena_new();
+  static const char *const lines[] = {
+      "", "{", "{}x", "[]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}x", "{\"a\":1 \"b\":2}", "{\"a\":1",
+      "{\"a\":\"b}", "{\"a\":\"\\", "{\"a\":\"\\x\"}", "{\"a\":\"\\u12\"}", "{\"a\":[1]}",
+      "{\"a\":{}}", "{\"a\":1.2.3}", "{\"a\":tru}", "{\"a", "\"a\":1", "{\"a\":-}",
+  };
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+    Params p = {0};
+    if (result_parse(a, lines[i], &p)) fail_msg("%s", lines[i]);
+  }
+  arena_free(a);
+}
+
+// ---- a store ------------------------------------------------------------------------------------
+
+typedef struct Line { // a result's fields that matter here; NULL and 0: as `usual`
+  const char *template_name, *problem, *point, *hash, *kind, *extra;
+  double us, rate;
+  int modelled, graph;
+} Line;
+
+#define SHORT "b=32,hq=16,hkv=16,sq=512,sk=512,d=128,causal=1"
+
+static const char *with_default(const char *x, const char *otherwise) { return x ? x : otherwise; }
+
+static const char *line_text(Arena *a, const Line *l) {
+  const char *name = with_default(l->template_name, "prefill_mma");
+  Json j;
+  json_begin(&j, a);
+  json_str(&j, "record", "result");
+  json_str(&j, "time", "2026-12-01T00:00:00Z");
+  json_str(&j, "template", name);
+  json_str(&j, "problem", with_default(l->problem, SHORT));
+  json_str(&j, "id", arena_printf(a, "%s head_dim=128 dtype=bf16 causal=1", name));
+  json_str(&j, "hash", with_default(l->hash, "0123456789abcdef"));
+  json_str(&j, "device_name", "NVIDIA H200");
+  json_str(&j, "driver", "580.10"); // no number, whatever it looks like
+  json_num(&j, "median_us", l->us);
+  json_num(&j, "rate", l->rate);
+  json_num(&j, "roof", 2 * l->rate);
+  json_num(&j, "by_bytes", strncmp(name, "decode", 6) == 0);
+  json_num(&j, "modelled", l->modelled);
+  json_num(&j, "graph", l->graph);
+  json_num(&j, "cold", 1);
+  json_num(&j, "gates", 10);
+  json_str(&j, "point", with_default(l->point, "defaults"));
+  json_str(&j, "kind", with_default(l->kind, "ok"));
+  if (l->extra) json_str(&j, l->extra, "given");
+  return json_end(&j);
+}
+
+static void write_store(Arena *a, const Line *lines, int n, Diag *d) {
+  Store s;
+  unlink(path);
+  assert_int_equal(store_open(a, path, &s, d), ST_OK);
+  for (int i = 0; i < n; i++) assert_int_equal(store_append(&s, line_text(a, &lines[i]), false, d), ST_OK);
+  store_close(&s);
+}
+
+#define STORE(a, d, ...)                                                                           \
+  do {                                                                                             \
+    const Line lines_[] = {__VA_ARGS__};                                                           \
+    write_store(a, lines_, sizeof lines_ / sizeof *lines_, d);                                     \
+  } while (0)
+
+static void append_raw(const char *text) {
+  FILE *f = fopen(path, "ab");
+  assert_non_null(f);
+  fputs(text, f);
+  fclose(f);
+}
+
+#define SHAPE "dtype=bf16 d=128 group=1 causal=1 sq=512 sk=512 work=512"
+
+static void the_fastest_of_each_shape_and_template(void **state) {
+  (void)state;
+  Diag *d = diag_new();
+  Arena *a = d->arena;
+  PlannerRows r;
+  STORE(a, d, {.us = 9, .rate = 300, .point = "tile_q=64"},
+        {.us = 8, .rate = 340.25, .point = "tile_q=128 warps=8", .graph = 1},
+        {.us = 7, .rate = 330, .point = "tile_k=32", .problem = "b=33,hq=16,sq=600,sk=600,d=128,causal=1"},
+        {.us = 2, .rate = 900, .kind = "failed"}, {.us = 2, .rate = 900, .modelled = 1},
+        {.us = 2, .rate = 900, .extra = "hook"}, {.us = 2, .rate = 900, .extra = "target"},
+        {.us = 2, .rate = 900, .problem = "nonsense"},
+        {.us = 5, .rate = 500, .template_name = "prefill_wgmma"},
+        {.us = 4, .rate = 3000, .template_name = "decode_span", .point = "warps=8",
+         .problem = "b=8,hq=32,hkv=8,sq=1,sk=8192,d=128,chunks=64,dtype=bf16"});
+  append_raw("{\"record\":\"result\",\"kind\":\"ok\",\"med");
+  if (planner_rows_from(a, path, &r, d)) fail_msg("%s", diag_text(d));
+  assert_int_equal(r.n, 3);
+  assert_string_equal(r.v[0], "NVIDIA H200 | 580.10 | 0123456789abcdef | prefill_mma | " SHAPE
+                              " | tile_q=128 warps=8 | 8.00 us by graph replay, 340.2 GFLOP/s, "
+                              "50.0 % of roof, 2026-12-01T00:00:00Z");
+  assert_string_equal(r.v[1], "NVIDIA H200 | 580.10 | 0123456789abcdef | prefill_wgmma | " SHAPE
+                              " |  | 5.00 us, 500.0 GFLOP/s, 50.0 % of roof, 2026-12-01T00:00:00Z");
+  assert_string_equal(r.v[2], "NVIDIA H200 | 580.10 | 0123456789abcdef | decode_span | "
+                              "dtype=bf16 d=128 group=4 causal=1 sq=1 sk=8192 work=64 | "
+                              "warps=8 chunks=64 | 4.00 us, 3000.0 GB/s, 50.0 % of roof, "
+                              "2026-12-01T00:00:00Z");
+  assert_int_equal(r.modelled, 1);
+  assert_int_equal(r.other, 4);
+  assert_int_equal(r.damaged, 1);
+  diag_free(d);
+}
+
+static void modelled_times_make_no_row(void **state) {
+  (void)state;
+  Diag *d = diag_new();
+  PlannerRows r;
+  STORE(d->arena, d, {.us = 9, .rate = 300, .modelled = 1}, {.us = 8, .rate = 340, .modelled = 1});
+  assert_int_equal(planner_rows_from(d->arena, path, &r, d), ST_INPUT);
+  assert_non_null(strstr(d->first->what, "2 results, all with times that sim modelled"));
+  diag_reset(d);
+  STORE(d->arena, d, {.us = 9, .rate = 300, .kind = "died"});
+  assert_int_equal(planner_rows_from(d->arena, path, &r, d), ST_INPUT);
+  assert_non_null(strstr(d->first->what, "no result that was verified and timed"));
+  diag_free(d);
+}
+
+// ---- into a table -------------------------------------------------------------------------------
+
+#define ROW(driver, hash, name, shape, params, measured)                                           \
+  "GPU | " driver " | " hash " | " name " | " shape " | " params " | " measured
+#define HASH "0123456789abcdef"
+#define S1 "dtype=bf16 d=128 group=1 causal=0 sq=512 sk=512 work=32"
+#define S2 "dtype=bf16 d=128 group=1 causal=0 sq=1024 sk=1024 work=32"
+
+static const char *merged(Session *s, Arena *a, const char *table, const char *row,
+                          PlannerMerge *done, Diag *d) {
+  const char *text;
+  PlannerRows rows = {.v = &row, .n = 1};
+  const Source *src = table ? source_new(a, "t.txt", table, strlen(table)) : NULL;
+  if (planner_merge(s, a, src, &rows, &text, done, d)) fail_msg("%s", diag_text(d));
+  return text;
+}
+
+static void rows_go_where_they_belong(void **state) {
+  (void)state;
+  Diag *d = diag_new();
+  Arena *a = d->arena;
+  Session *s = session_open(NULL, d);
+  PlannerMerge m;
+  static const char mma[] = ROW("1", HASH, "prefill_mma", S1, "", "9 us, 300.0 GFLOP/s, x"),
+                    fma[] = ROW("1", HASH, "prefill_fma", S1, "", "0.05 TFLOP/s, y"),
+                    far[] = ROW("1", HASH, "prefill_mma", S2, "", "9 us, 310.0 GFLOP/s"),
+                    old[] = ROW("0", HASH, "prefill_mma", S1, "", "99 GFLOP/s"),
+                    wgmma[] = ROW("1", HASH, "prefill_wgmma", S1, "", "4 us, 610.0 GFLOP/s"),
+                    again[] = ROW("1", "00000000000000aa", "prefill_mma", S1, "tile_q=64", "8 us, 0.35 TFLOP/s"),
+                    slow[] = ROW("1", HASH, "prefill_tile", S1, "", "7 us, 1.5 GFLOP/s"),
+                    other[] = ROW("2", HASH, "prefill_mma", S1, "", "7 us, 305.0 GFLOP/s");
+  const char *table = arena_printf(a, "# head\n\n%s\n%s\n# tail\n%s\n%s\n", mma, fma, far, old);
+  // Faster than those of its shape: in front of the first of them.
+  assert_string_equal(merged(s, a, table, wgmma, &m, d),
+                      arena_printf(a, "# head\n\n%s\n%s\n%s\n# tail\n%s\n%s\n", wgmma, mma, fma, far, old));
+  assert_int_equal(m.added, 1);
+  // The same template and shape: in its place.
+  assert_string_equal(merged(s, a, table, again, &m, d),
+                      arena_printf(a, "# head\n\n%s\n%s\n# tail\n%s\n%s\n", again, fma, far, old));
+  assert_int_equal(m.added, 0);
+  assert_int_equal(m.replaced, 1);
+  // Slower than all: behind them.  Another driver's rows are another matter.
+  assert_string_equal(merged(s, a, table, slow, &m, d),
+                      arena_printf(a, "# head\n\n%s\n%s\n%s\n# tail\n%s\n%s\n", mma, fma, slow, far, old));
+  assert_string_equal(merged(s, a, table, other, &m, d), arena_printf(a, "%s%s\n", table, other));
+  assert_string_equal(merged(s, a, NULL, other, &m, d), arena_printf(a, "%s\n", other));
+  // A faster row gives way when its text is no longer made, and stays when it is.
+  static const char now[] = ROW("1", HASH, "prefill_mma", S1, "", "9 us, 200.0 GFLOP/s");
+  assert_string_equal(merged(s, a, mma, now, &m, d), arena_printf(a, "%s\n", now));
+  assert_int_equal(m.replaced, 1);
+  PlannerRow row = {.hash = HASH, .template_name = "prefill_mma", .shape = S1, .params = ""};
+  const char *why, *hash = NULL;
+  assert_int_equal(planner_row_text(s, a, &row, &why), TEXT_OTHER);
+  Params none = {0};
+  Problem *p;
+  Operator *op;
+  assert_int_equal(problem_parse(a, "b=1,hq=32,sq=512,sk=512,d=128,dtype=bf16,causal=0", &p, d), ST_OK);
+  if (operator_make(s, "prefill_mma", &none, p, NULL, &op, d)) fail_msg("%s", diag_text(d));
+  hash = arena_strdup(a, op->step[0].variant->hash);
+  operator_free(op);
+  const char *present = arena_printf(a, "GPU | 1 | %s | prefill_mma | " S1 " |  | 300.0 GFLOP/s", hash);
+  assert_string_equal(merged(s, a, present, now, &m, d), arena_printf(a, "%s\n", present));
+  assert_int_equal(m.kept, 1);
+  assert_int_equal(m.added + m.replaced, 0);
+  session_close(s);
+  diag_free(d);
+}
+
+static void a_table_that_cannot_be_read_is_left_alone(void **state) {
+  (void)state;
+  Diag *d = diag_new();
+  const char *text, *row = ROW("1", HASH, "prefill_mma", S1, "", "9 us");
+  PlannerMerge m;
+  PlannerRows rows = {.v = &row, .n = 1};
+  Session *s = session_open(NULL, d);
+  const Source *bad = source_new(d->arena, "t.txt", "GPU | x\n", 8);
+  assert_int_equal(planner_merge(s, d->arena, bad, &rows, &text, &m, d), ST_INPUT);
+  session_close(s);
+  diag_free(d);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_the_writer_writes_is_read),
+      cmocka_unit_test(other_lines_are_refused),
+      cmocka_unit_test(the_fastest_of_each_shape_and_template),
+      cmocka_unit_test(modelled_times_make_no_row),
+      cmocka_unit_test(rows_go_where_they_belong),
+      cmocka_unit_test(a_table_that_cannot_be_read_is_left_alone),
+  };
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
