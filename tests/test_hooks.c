@@ -10,21 +10,8 @@ static const char *example(Fixture *f, const char *name) {
   return arena_printf(f->a, "%s/examples/hooks/%s.hook", SOURCE_DIR, name);
 }
 
-// Runs the gates with the hook in file `path`.
-static Status judge(Fixture *f, const char *name, const char *path, const char *problem,
-                    Verdict *v) {
-  Problem *p;
-  VerifyOpts opts = {.seed = 3, .threads = 2, .build = {.hook_path = path}};
-  *v = (Verdict){0};
-  diag_reset(f->d);
-  if (problem_open_hooked(f->s, f->a, problem, path, &p, f->d) != ST_OK) return ST_INPUT;
-  return verify(f->s, f->sim, name, NULL, p, &opts, v, f->a, f->d);
-}
-
-static void pass(Fixture *f, const char *name, const char *path, const char *problem) {
-  Verdict v;
-  if (judge(f, name, path, problem, &v) != ST_OK)
-    fail_msg("%s %s\n%s%s", name, problem, diag_text(f->d), verdict_text(f->a, &v));
+static void pass(Fixture *f, const char *variant, const char *hook, const char *problem) {
+  fixture_hooked(f, variant, hook, problem, ST_OK);
 }
 
 static void examples_pass(void **state) {
@@ -51,7 +38,8 @@ static void other_templates(void **state) {
     pass(f, "prefill_thread", path, "hq=2,seqlens_q=20/0/12,seqlens_k=40/30/64,d=32");
     pass(f, "decode_fma", path, "hq=4,hkv=2,sq=3,seqlens_k=50/0/90,d=64,chunks=2,page=16");
     pass(f, "decode_mma", path, "hq=4,hkv=2,sq=3,sk=90,d=64,dtype=f16,chunks=2");
-    pass(f, "decode_span", path, "hq=4,hkv=2,sq=3,seqlens_k=90/0/33,d=64,dtype=f16,chunks=5,page=16");
+    pass(f, "decode_span", path,
+         "hq=4,hkv=2,sq=3,seqlens_k=90/0/33,d=64,dtype=f16,chunks=5,page=16");
     pass(f, "oracle_f64", path, "hq=2,sq=6,sk=33,d=32");
   }
 }
@@ -68,8 +56,7 @@ static void with_other_rules(void **state) {
        arena_printf(f->a, "%s,wl=40,alibi=1,sinks=1", shape));
 }
 
-// ---- ranges
-// --------------------------------------------------------------------------------------
+// ---- ranges -------------------------------------------------------------------------------------
 static char *hook_of(Fixture *f, const char *text) {
   char *path = arena_strdup(f->a, "/tmp/hook_XXXXXX");
   int fd = mkstemp(path);
@@ -101,16 +88,11 @@ static void wrong_ranges(void **state) {
       {CAUSAL "| function keys_all()\n" END_AT("first", "-100"), ST_OK},
   };
   Fixture *f = *state;
-  Verdict v;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char *path = hook_of(f, cases[i].text);
-    for (int t = 0; t < 2; t++) {
-      Status st = judge(f, t ? "prefill_wgmma" : "prefill_mma", path,
-                        "hq=1,sq=400,sk=500,d=64,dtype=f16", &v);
-      if (st != cases[i].want)
-        fail_msg("case %d: status %d\n%s%s", (int)i, (int)st, diag_text(f->d),
-                 verdict_text(f->a, &v));
-    }
+    for (int t = 0; t < 2; t++)
+      fixture_hooked(f, t ? "prefill_wgmma" : "prefill_mma", path,
+                     "hq=1,sq=400,sk=500,d=64,dtype=f16", cases[i].want);
     unlink(path);
   }
 }
@@ -153,8 +135,7 @@ static void tiles_left_out(void **state) {
   }
 }
 
-// ---- mistakes
-// ------------------------------------------------------------------------------------
+// ---- mistakes -----------------------------------------------------------------------------------
 static void mistakes_point_into_the_file(void **state) {
   static const struct Mistake {
     const char *text;

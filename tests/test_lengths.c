@@ -2,13 +2,6 @@
 // reads, and the gates for kernels that take them, on the interpreter.
 #include "verify_kit.h"
 
-static Problem *accept(Fixture *f, const char *text) {
-  Problem *p;
-  diag_reset(f->d);
-  if (problem_parse(f->a, text, &p, f->d) != ST_OK) fail_msg("%s: %s", text, diag_text(f->d));
-  return p;
-}
-
 static void refuse(Fixture *f, const char *text, const char *why) {
   Problem *p;
   diag_reset(f->d);
@@ -20,7 +13,7 @@ static void refuse(Fixture *f, const char *text, const char *why) {
 // ---- names -------------------------------------------------------------------------------------
 static void what_a_list_says(void **state) {
   Fixture *f = *state;
-  Problem *p = accept(f, "hq=4,hkv=2,d=8,seqlens_q=3/0/5,seqlens_k=7/2/0");
+  Problem *p = fixture_problem(f, "hq=4,hkv=2,d=8,seqlens_q=3/0/5,seqlens_k=7/2/0");
   int64_t n;
   assert_string_equal(problem_text(f->a, p),
                       "b=3,hq=4,hkv=2,sq=5,sk=7,seqlens_q=3/0/5,seqlens_k=7/2/0,d=8");
@@ -34,7 +27,7 @@ static void what_a_list_says(void **state) {
   // 21 + 0 + 0 pairs of a head; causal: the last 3 of 7 keys' queries see 5, 6 and 7
   assert_true(problem_flops(p) == 4.0 * 4 * 21 * 8);
   assert_true(problem_kv_bytes(p) == 2.0 * 2 * 9 * 8 * 4);
-  p = accept(f, "hq=1,d=1,causal=1,seqlens_q=3/2,seqlens_k=7/1");
+  p = fixture_problem(f, "hq=1,d=1,causal=1,seqlens_q=3/2,seqlens_k=7/1");
   assert_true(problem_flops(p) == 4.0 * (5 + 6 + 7 + 0 + 1));
   KeyRange r = visible_range(p, 1, 0); // the first of two queries over one key sees none
   assert_int_equal(r.to - r.from, 0);
@@ -43,20 +36,21 @@ static void what_a_list_says(void **state) {
 }
 
 static void equal_lengths_without_a_list(void **state) {
-  Problem *p = accept(*state, "b=3,hq=1,sq=4,sk=10,d=8");
+  Problem *p = fixture_problem(*state, "b=3,hq=1,sq=4,sk=10,d=8");
   int64_t n;
   assert_false(problem_varlen(p));
   assert_int_equal(problem_len_q(p, 2), 4);
   assert_true(problem_whole(p, "total_k", &n) && n == 30);
   assert_false(problem_whole(p, "pages", &n)); // no page_size
-  p = accept(*state,
-             "b=3,hq=1,sq=4,sk=10,d=8,total_k=12"); // a caller whose lengths are on the device
+  p = fixture_problem(
+      *state,
+      "b=3,hq=1,sq=4,sk=10,d=8,total_k=12"); // a caller whose lengths are on the device
   assert_true(problem_whole(p, "total_k", &n) && n == 12);
 }
 
 static void drawn_lengths(void **state) {
   Fixture *f = *state;
-  Problem *p = accept(f, "b=5,hq=1,d=8,sq=9,sk=100,seqlens_k=seed:6,seqlens_q=seed:6");
+  Problem *p = fixture_problem(f, "b=5,hq=1,d=8,sq=9,sk=100,seqlens_k=seed:6,seqlens_q=seed:6");
   int zeros = 0, longest = 0;
   for (int b = 0; b < 5; b++) {
     assert_in_range(problem_len_k(p, b), 0, 100);
@@ -66,9 +60,9 @@ static void drawn_lengths(void **state) {
   }
   assert_true(zeros >= 1 && longest >= 1);
   // What is printed is a list, which says the same again.
-  Problem *again = accept(f, problem_text(f->a, p));
+  Problem *again = fixture_problem(f, problem_text(f->a, p));
   for (int b = 0; b < 5; b++) assert_int_equal(problem_len_k(again, b), problem_len_k(p, b));
-  Problem *other = accept(f, "b=5,hq=1,d=8,sq=9,sk=100,seqlens_k=seed:7");
+  Problem *other = fixture_problem(f, "b=5,hq=1,d=8,sq=9,sk=100,seqlens_k=seed:7");
   bool same = true;
   for (int b = 0; b < 5; b++) same &= problem_len_k(other, b) == problem_len_k(p, b);
   assert_false(same);
@@ -76,7 +70,7 @@ static void drawn_lengths(void **state) {
 
 static void lengths_that_fit(void **state) {
   Fixture *f = *state;
-  Problem *p = accept(f, "hq=1,d=8,seqlens_q=3/0/5,seqlens_k=70/2/0,total_k=72");
+  Problem *p = fixture_problem(f, "hq=1,d=8,seqlens_q=3/0/5,seqlens_k=70/2/0,total_k=72");
   problem_set_int(p, "batch", 2);
   problem_set_int(p, "seqlen_k", 64);
   problem_fit_lengths(p);
@@ -105,7 +99,7 @@ static void what_is_refused(void **state) {
 // ---- what a kernel reads ------------------------------------------------------------------------
 static void offsets(void **state) {
   Fixture *f = *state;
-  Problem *p = accept(f, "hq=1,d=8,seqlens_q=3/0/5,seqlens_k=7/2/0");
+  Problem *p = fixture_problem(f, "hq=1,d=8,seqlens_q=3/0/5,seqlens_k=7/2/0");
   int32_t x[4];
   assert_int_equal(lengths_fill(p, "cu_seqlens_q", 0, x, f->d), ST_OK);
   assert_memory_equal(x, ((int32_t[]){0, 3, 3, 8}), sizeof x);
@@ -118,7 +112,7 @@ static void offsets(void **state) {
 // 5 + 1 + 0 pages of a pool of 7, each once, in no order; the rest of the table is no page.
 static void block_tables(void **state) {
   Fixture *f = *state;
-  Problem *p = accept(f, "hq=1,sq=1,d=8,seqlens_k=70/2/0,page=16,pages=6");
+  Problem *p = fixture_problem(f, "hq=1,sq=1,d=8,seqlens_k=70/2/0,page=16,pages=6");
   int32_t table[18], used = 0;
   int64_t pool;
   bool in_order = true, taken[7] = {0};
@@ -143,36 +137,18 @@ static void block_tables(void **state) {
   assert_non_null(strstr(diag_text(f->d), "pool_pages=5, the sequences need 6 pages"));
 }
 
-// ---- gates
-// ---------------------------------------------------------------------------------------
-static Status judge(Fixture *f, const char *name, const char *params, const char *problem,
-                    Verdict *v) {
-  Problem *p = accept(f, problem);
-  Params given = {0};
-  char word[64];
-  VerifyOpts opts = {.seed = 3, .threads = 2};
-  for (int n; sscanf(params, "%63s%n", word, &n) == 1; params += n)
-    assert_int_equal(params_parse(f->a, &given, word, f->d), ST_OK);
-  *v = (Verdict){0};
-  return verify(f->s, f->sim, name, &given, p, &opts, v, f->a, f->d);
-}
-
-static void pass(Fixture *f, const char *name, const char *params, const char *problem) {
-  Verdict v;
-  if (judge(f, name, params, problem, &v) != ST_OK)
-    fail_msg("%s %s %s\n%s%s", name, params, problem, diag_text(f->d), verdict_text(f->a, &v));
-}
-
+// ---- gates --------------------------------------------------------------------------------------
 static void decode(void **state) {
   Fixture *f = *state;
-  pass(f, "decode_mma", "", "hq=6,hkv=2,sq=2,d=64,dtype=f16,causal=1,chunks=3,seqlens_k=70/0/1/33");
-  pass(f, "decode_mma", "warps=2",
-       "hq=4,hkv=2,sq=1,d=128,dtype=bf16,chunks=2,seqlens_k=50/97,page=16");
-  pass(f, "decode_mma", "varlen=1 paged=1",
-       "b=2,hq=2,hkv=1,sq=1,sk=40,d=64,dtype=f16,chunks=2,page=1");
-  pass(f, "decode_fma", "",
-       "b=4,hq=4,hkv=2,sq=2,sk=90,d=64,chunks=3,seqlens_k=seed:5,page=7,wl=20");
-  pass(f, "decode_fma", "paged=1", "b=2,hq=2,sq=1,sk=65,d=32,chunks=3,page=64");
+  fixture_pass(f, "decode_mma",
+               "hq=6,hkv=2,sq=2,d=64,dtype=f16,causal=1,chunks=3,seqlens_k=70/0/1/33");
+  fixture_pass(f, "decode_mma warps=2",
+               "hq=4,hkv=2,sq=1,d=128,dtype=bf16,chunks=2,seqlens_k=50/97,page=16");
+  fixture_pass(f, "decode_mma varlen=1 paged=1",
+               "b=2,hq=2,hkv=1,sq=1,sk=40,d=64,dtype=f16,chunks=2,page=1");
+  fixture_pass(f, "decode_fma",
+               "b=4,hq=4,hkv=2,sq=2,sk=90,d=64,chunks=3,seqlens_k=seed:5,page=7,wl=20");
+  fixture_pass(f, "decode_fma paged=1", "b=2,hq=2,sq=1,sk=65,d=32,chunks=3,page=64");
 }
 
 // Tiles that end in the middle of a sequence's neighbours, sequences without queries or without
@@ -190,58 +166,52 @@ static void prefill(void **state) {
   Fixture *f = *state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     for (int r = 0; r < (i ? 4 : 2); r++)
-      pass(f, cases[i][0], "",
-           arena_printf(f->a, "hq=2,hkv=1," SEQUENCES "%s,%s", rules[r], cases[i][1]));
-  pass(f, "prefill_wgmma", "", "hq=2,hkv=1," SEQUENCES ",causal=1,d=128,dtype=e4m3");
-  pass(f, "prefill_wgmma", "varlen=1 q_stages=1", "b=2,hq=2,sq=70,sk=0,d=64,dtype=f16");
-  pass(f, "prefill_wgmma", "varlen=1", "b=0,hq=2,sq=70,sk=9,d=64,dtype=f16");
+      fixture_pass(f, cases[i][0],
+                   arena_printf(f->a, "hq=2,hkv=1," SEQUENCES "%s,%s", rules[r], cases[i][1]));
+  fixture_pass(f, "prefill_wgmma", "hq=2,hkv=1," SEQUENCES ",causal=1,d=128,dtype=e4m3");
+  fixture_pass(f, "prefill_wgmma varlen=1 q_stages=1", "b=2,hq=2,sq=70,sk=0,d=64,dtype=f16");
+  fixture_pass(f, "prefill_wgmma varlen=1", "b=0,hq=2,sq=70,sk=9,d=64,dtype=f16");
   // warpgroups without a key, or without a row, in several tiles
-  pass(f, "prefill_wgmma", "apart=1 stages=1 q_stages=1 tile_k=48",
-       "hq=2,seqlens_q=190/70,seqlens_k=200/260,d=64,dtype=f16,causal=1,wl=50");
-  pass(f, "prefill_wgmma", "apart=1 turns=0 tile_k=64",
-       "hq=2,sq=300,sk=200,d=64,dtype=f16,wl=90,wr=20");
-  pass(f, "prefill_tile", "stages=0", "hq=2,hkv=1," SEQUENCES ",d=32,dtype=f16,causal=1");
-  pass(f, "prefill_mma", "varlen=1 stages=3", "b=2,hq=2,sq=70,sk=90,d=64,dtype=f16,causal=1");
+  fixture_pass(f, "prefill_wgmma apart=1 stages=1 q_stages=1 tile_k=48",
+               "hq=2,seqlens_q=190/70,seqlens_k=200/260,d=64,dtype=f16,causal=1,wl=50");
+  fixture_pass(f, "prefill_wgmma apart=1 turns=0 tile_k=64",
+               "hq=2,sq=300,sk=200,d=64,dtype=f16,wl=90,wr=20");
+  fixture_pass(f, "prefill_tile stages=0", "hq=2,hkv=1," SEQUENCES ",d=32,dtype=f16,causal=1");
+  fixture_pass(f, "prefill_mma varlen=1 stages=3", "b=2,hq=2,sq=70,sk=90,d=64,dtype=f16,causal=1");
 }
 
 static void prefill_sanitized(void **state) {
-  static const char *const params[] = {"dynamic=1", "dynamic=0 tile_q=64"};
+  static const char *const variants[] = {"prefill_wgmma dynamic=1",
+                                         "prefill_wgmma dynamic=0 tile_q=64"};
   Fixture *f = *state;
   for (uint64_t seed = 1; seed <= 2; seed++) {
     device_sim_opts(f->sim, &(SimOpts){.threads = 1, .sanitize = true, .seed = seed});
-    pass(f, "prefill_wgmma", params[seed - 1], "hq=2,hkv=1," SEQUENCES ",d=64,dtype=f16,causal=1");
+    fixture_pass(f, variants[seed - 1], "hq=2,hkv=1," SEQUENCES ",d=64,dtype=f16,causal=1");
   }
-  pass(f, "prefill_mma", "", "hq=2,hkv=1," SEQUENCES ",d=64,dtype=f16");
+  fixture_pass(f, "prefill_mma", "hq=2,hkv=1," SEQUENCES ",d=64,dtype=f16");
   device_sim_opts(f->sim, &(SimOpts){.threads = 0});
-}
-
-static void told(Fixture *f, const char *name, const char *params, const char *problem,
-                 const char *why) {
-  Verdict v;
-  assert_int_equal(judge(f, name, params, problem, &v), ST_INPUT);
-  if (!strstr(diag_text(f->d), why) || f->d->errors != 1)
-    fail_msg("%s\nnot: %s", diag_text(f->d), why);
 }
 
 static void variants_that_lack_something(void **state) {
   Fixture *f = *state;
-  told(f, "decode_fma", "paged=1", "b=2,hq=2,sq=1,sk=65,d=32",
-       "decode_fma was built for K and V in pages, and the problem gives no page_size");
-  told(f, "decode_fma", "", "hq=2,sq=2,sk=65,d=32,seqlens_q=2/1",
-       "decode_fma takes as many queries from every sequence");
-  told(f, "decode_splitk", "", "hq=2,sq=1,d=32,seqlens_k=2/1",
-       "has no length of its own for each sequence");
-  told(f, "decode_splitk", "", "hq=2,sq=1,sk=9,d=32,page=4",
-       "has no block table for pages of keys");
-  told(f, "decode_fma", "varlen=0", "hq=2,sq=1,d=32,seqlens_k=2/1", "disagree");
+  fixture_refused(f, "decode_fma paged=1", "b=2,hq=2,sq=1,sk=65,d=32",
+                  "decode_fma was built for K and V in pages, and the problem gives no page_size");
+  fixture_refused(f, "decode_fma", "hq=2,sq=2,sk=65,d=32,seqlens_q=2/1",
+                  "decode_fma takes as many queries from every sequence");
+  fixture_refused(f, "decode_splitk", "hq=2,sq=1,d=32,seqlens_k=2/1",
+                  "has no length of its own for each sequence");
+  fixture_refused(f, "decode_splitk", "hq=2,sq=1,sk=9,d=32,page=4",
+                  "has no block table for pages of keys");
+  fixture_refused(f, "decode_fma varlen=0", "hq=2,sq=1,d=32,seqlens_k=2/1", "disagree");
 }
 
 // A table of the user's: an entry that a kernel would read is a page of the pool, whatever runs it.
 static void bad_tables(void **state) {
   Fixture *f = *state;
   const char *shape = "hq=2,hkv=1,sq=1,d=64,dtype=f16,page=16,seqlens_k=40/20,pool=8,block_table=";
-  pass(f, "decode_mma", "", arena_printf(f->a, "%s3/1/0/5/2/-1", shape));
-  pass(f, "decode_span", "", arena_printf(f->a, "%s7/1/0/5/2/99", shape)); // the last one is not read
+  fixture_pass(f, "decode_mma", arena_printf(f->a, "%s3/1/0/5/2/-1", shape));
+  // the last one is not read
+  fixture_pass(f, "decode_span", arena_printf(f->a, "%s7/1/0/5/2/99", shape));
   refuse(f, arena_printf(f->a, "%s3/1/0/5/8/-1", shape),
          "block_table: page 1 of sequence 1 is 8, and the pool has 8 pages");
   refuse(f, arena_printf(f->a, "%s3/1/0/-1/2/-1", shape),

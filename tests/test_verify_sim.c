@@ -2,46 +2,42 @@
 // attention, the edges of their tiles and chunks.
 #include "npy.h"
 #include "timer.h"
-#include "verify_data.h"
 #include "verify_kit.h"
-
-static void pass(Fixture *f, const char *name, const char *params, const char *problem) {
-  VerifyOpts opts = {.seed = 3, .threads = 2};
-  fixture_verify(f, name, params, problem, &opts, ST_OK);
-}
 
 static void prefill(void **state) {
   Fixture *f = *state;
-  pass(f, "prefill_thread", "head_dim=32 causal=true", "b=2,hq=4,hkv=2,sq=33,sk=37");
-  pass(f, "prefill_thread", "head_dim=32 dtype=f16 vec=2", "b=2,hq=2,hkv=2,sq=3,sk=65");
-  pass(f, "prefill_thread", "head_dim=64 dtype=bf16", "b=2,hq=3,hkv=1,sq=5,sk=20,causal=1");
+  fixture_pass(f, "prefill_thread head_dim=32 causal=true", "b=2,hq=4,hkv=2,sq=33,sk=37");
+  fixture_pass(f, "prefill_thread head_dim=32 dtype=f16 vec=2", "b=2,hq=2,hkv=2,sq=3,sk=65");
+  fixture_pass(f, "prefill_thread head_dim=64 dtype=bf16", "b=2,hq=3,hkv=1,sq=5,sk=20,causal=1");
 }
 
 // Tails of both lengths, grouped queries, rows that see no key; Q staged apart and in place (256).
 static void prefill_on_hopper(void **state) {
   Fixture *f = *state;
-  pass(f, "prefill_wgmma", "head_dim=128", "b=2,hq=2,hkv=1,sq=70,sk=333");
-  pass(f, "prefill_wgmma", "head_dim=128 dtype=f16 tile_q=64", "b=1,hq=2,sq=130,sk=100,causal=1");
-  pass(f, "prefill_wgmma", "head_dim=64", "b=1,hq=2,hkv=2,sq=200,sk=257,causal=1");
-  pass(f, "prefill_wgmma", "head_dim=256", "b=1,hq=2,hkv=1,sq=150,sk=100,causal=1");
-  pass(f, "prefill_wgmma", "head_dim=64 stages=1", "b=2,hq=2,hkv=2,sq=1,sk=1");
-  pass(f, "prefill_wgmma", "", "b=2,hq=2,sq=3,sk=0");
-  pass(f, "prefill_wgmma", "", "b=0,hq=2,sq=3,sk=5");
-  pass(f, "prefill_wgmma", "", "b=2,hq=2,sq=0,sk=5");
+  fixture_pass(f, "prefill_wgmma head_dim=128", "b=2,hq=2,hkv=1,sq=70,sk=333");
+  fixture_pass(f, "prefill_wgmma head_dim=128 dtype=f16 tile_q=64",
+               "b=1,hq=2,sq=130,sk=100,causal=1");
+  fixture_pass(f, "prefill_wgmma head_dim=64", "b=1,hq=2,hkv=2,sq=200,sk=257,causal=1");
+  fixture_pass(f, "prefill_wgmma head_dim=256", "b=1,hq=2,hkv=1,sq=150,sk=100,causal=1");
+  fixture_pass(f, "prefill_wgmma head_dim=64 stages=1", "b=2,hq=2,hkv=2,sq=1,sk=1");
+  fixture_pass(f, "prefill_wgmma", "b=2,hq=2,sq=3,sk=0");
+  fixture_pass(f, "prefill_wgmma", "b=0,hq=2,sq=3,sk=5");
+  fixture_pass(f, "prefill_wgmma", "b=2,hq=2,sq=0,sk=5");
 }
 
 // e4m3: V transposed in boxes of 128 keys (two at 224) and of 128 columns (two at 256), halves of
 // both; three warpgroups; O as f16; every rule and a factor for each head.
 static void prefill_of_eight_bits(void **state) {
   Fixture *f = *state;
-  pass(f, "prefill_wgmma", "", "b=2,hq=4,hkv=2,sq=70,sk=333,d=128,dtype=e4m3,descale=1");
-  pass(f, "prefill_wgmma", "tile_k=224 dtype_o=f16", "b=1,hq=1,sq=64,sk=500,d=128,dtype=e4m3");
-  pass(f, "prefill_wgmma", "tile_q=192 tile_k=96",
-       "b=1,hq=2,sq=200,sk=500,d=64,causal=1,dtype=e4m3");
-  pass(f, "prefill_wgmma", "", "b=1,hq=2,sq=70,sk=130,d=256,dtype=e4m3,causal=1,descale=1");
-  pass(f, "prefill_wgmma", "",
-       "b=2,hq=4,hkv=2,sq=90,sk=150,d=192,dv=128,dtype=e4m3,descale=1,causal=1,wl=60,softcap=20,"
-       "alibi=1,sinks=1");
+  fixture_pass(f, "prefill_wgmma", "b=2,hq=4,hkv=2,sq=70,sk=333,d=128,dtype=e4m3,descale=1");
+  fixture_pass(f, "prefill_wgmma tile_k=224 dtype_o=f16", "b=1,hq=1,sq=64,sk=500,d=128,dtype=e4m3");
+  fixture_pass(f, "prefill_wgmma tile_q=192 tile_k=96",
+               "b=1,hq=2,sq=200,sk=500,d=64,causal=1,dtype=e4m3");
+  fixture_pass(f, "prefill_wgmma", "b=1,hq=2,sq=70,sk=130,d=256,dtype=e4m3,causal=1,descale=1");
+  fixture_pass(
+      f, "prefill_wgmma",
+      "b=2,hq=4,hkv=2,sq=90,sk=150,d=192,dv=128,dtype=e4m3,descale=1,causal=1,wl=60,softcap=20,"
+      "alibi=1,sinks=1");
 }
 
 // Right answers that an error taken from one run of a few rows, without the split of fp32 numbers or
@@ -49,32 +45,33 @@ static void prefill_of_eight_bits(void **state) {
 static void small_problems(void **state) {
   Fixture *f = *state;
   const struct {
-    const char *name, *params, *problem;
+    const char *variant, *problem;
     uint64_t seed;
   } c[] = {
-      {"prefill_fma", "", "hq=4,hkv=2,sq=1,sk=197,d=64", 2},
-      {"prefill_mma", "dtype=f32", "hq=2,sq=3,sk=1,d=64", 3},
-      {"prefill_wgmma", "", "hq=4,hkv=2,sq=3,sk=197,d=64,dtype=e4m3,scale=0", 1},
-      {"prefill_wgmma", "dtype_o=f16", "hq=4,hkv=2,sq=3,sk=600,d=64,dtype=e4m3,scale=0", 1},
+      {"prefill_fma", "hq=4,hkv=2,sq=1,sk=197,d=64", 2},
+      {"prefill_mma dtype=f32", "hq=2,sq=3,sk=1,d=64", 3},
+      {"prefill_wgmma", "hq=4,hkv=2,sq=3,sk=197,d=64,dtype=e4m3,scale=0", 1},
+      {"prefill_wgmma dtype_o=f16", "hq=4,hkv=2,sq=3,sk=600,d=64,dtype=e4m3,scale=0", 1},
   };
   for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
     VerifyOpts opts = {.seed = c[i].seed, .threads = 2};
-    fixture_verify(f, c[i].name, c[i].params, c[i].problem, &opts, ST_OK);
+    fixture_verify(f, c[i].variant, c[i].problem, &opts, ST_OK);
   }
 }
 
 static void prefill_at_every_vec(void **state) {
   Fixture *f = *state;
   for (int vec = 1; vec <= 4; vec *= 2)
-    pass(f, "prefill_thread", arena_printf(f->a, "head_dim=32 vec=%d", vec),
-         "b=1,hq=2,hkv=1,sq=2,sk=9,causal=1");
+    fixture_pass(f, arena_printf(f->a, "prefill_thread head_dim=32 vec=%d", vec),
+                 "b=1,hq=2,hkv=1,sq=2,sk=9,causal=1");
 }
 
 static void decode(void **state) {
   Fixture *f = *state;
-  pass(f, "decode_splitk", "head_dim=32", "b=2,hq=4,hkv=2,sq=1,sk=257,chunks=3");
-  pass(f, "decode_splitk", "head_dim=64 dtype=f16", "b=2,hq=8,hkv=2,sq=1,sk=129,chunks=2");
-  pass(f, "decode_splitk", "head_dim=32 dtype=bf16", "b=3,hq=7,hkv=1,sq=2,sk=65,chunks=4,causal=1");
+  fixture_pass(f, "decode_splitk head_dim=32", "b=2,hq=4,hkv=2,sq=1,sk=257,chunks=3");
+  fixture_pass(f, "decode_splitk head_dim=64 dtype=f16", "b=2,hq=8,hkv=2,sq=1,sk=129,chunks=2");
+  fixture_pass(f, "decode_splitk head_dim=32 dtype=bf16",
+               "b=3,hq=7,hkv=1,sq=2,sk=65,chunks=4,causal=1");
 }
 
 // Chunks that get no key, one key in many chunks, as many chunks as keys.
@@ -82,30 +79,30 @@ static void decode_with_empty_chunks(void **state) {
   Fixture *f = *state;
   const char *problems[] = {"b=2,hq=2,hkv=1,sq=2,sk=1,chunks=4", "b=2,hq=2,sq=1,sk=5,chunks=5",
                             "b=1,hq=2,sq=1,sk=128,chunks=128", "b=2,hq=2,sq=1,sk=0"};
-  for (int i = 0; i < 4; i++) pass(f, "decode_splitk", "head_dim=32", problems[i]);
+  for (int i = 0; i < 4; i++) fixture_pass(f, "decode_splitk head_dim=32", problems[i]);
 }
 
 static void the_device_oracle(void **state) {
   Fixture *f = *state;
-  pass(f, "oracle_f64", "head_dim=32", "b=2,hq=4,hkv=2,sq=3,sk=17,causal=1");
-  pass(f, "oracle_f64", "head_dim=32 dtype=bf16", "b=1,hq=2,hkv=2,sq=2,sk=9");
+  fixture_pass(f, "oracle_f64 head_dim=32", "b=2,hq=4,hkv=2,sq=3,sk=17,causal=1");
+  fixture_pass(f, "oracle_f64 head_dim=32 dtype=bf16", "b=1,hq=2,hkv=2,sq=2,sk=9");
 }
 
 static void empty_dimensions(void **state) {
   Fixture *f = *state;
-  pass(f, "prefill_thread", "head_dim=32", "b=2,hq=2,sq=3,sk=0");
-  pass(f, "prefill_thread", "head_dim=32", "b=0,hq=2,sq=3,sk=5");
-  pass(f, "prefill_thread", "head_dim=32", "b=2,hq=2,sq=0,sk=5");
-  pass(f, "prefill_thread", "head_dim=32 causal=1", "b=2,hq=2,sq=5,sk=2");
-  pass(f, "decode_splitk", "head_dim=32", "b=0,hq=2,sq=1,sk=5");
+  fixture_pass(f, "prefill_thread head_dim=32", "b=2,hq=2,sq=3,sk=0");
+  fixture_pass(f, "prefill_thread head_dim=32", "b=0,hq=2,sq=3,sk=5");
+  fixture_pass(f, "prefill_thread head_dim=32", "b=2,hq=2,sq=0,sk=5");
+  fixture_pass(f, "prefill_thread head_dim=32 causal=1", "b=2,hq=2,sq=5,sk=2");
+  fixture_pass(f, "decode_splitk head_dim=32", "b=0,hq=2,sq=1,sk=5");
 }
 
 static void ceilings(void **state) {
   Fixture *f = *state;
-  pass(f, "ceiling_read", "", "words=40001");
-  pass(f, "ceiling_copy", "", "words=40001");
-  pass(f, "ceiling_copy", "", "words=3");
-  pass(f, "ceiling_fma", "", "");
+  fixture_pass(f, "ceiling_read", "words=40001");
+  fixture_pass(f, "ceiling_copy", "words=40001");
+  fixture_pass(f, "ceiling_copy", "words=3");
+  fixture_pass(f, "ceiling_fma", "");
 }
 
 static void head_counts_of_real_models(void **state) {
@@ -114,19 +111,20 @@ static void head_counts_of_real_models(void **state) {
   for (int i = 0; i < 3; i++) {
     const char *p = arena_printf(f->a, "b=1,%s,sq=1,sk=9", heads[i]);
     VerifyOpts opts = {.seed = 3, .threads = 2, .quick = true};
-    fixture_verify(f, "decode_splitk", "head_dim=32", p, &opts, ST_OK);
-    fixture_verify(f, "prefill_thread", "head_dim=32", p, &opts, ST_OK);
+    fixture_verify(f, "decode_splitk head_dim=32", p, &opts, ST_OK);
+    fixture_verify(f, "prefill_thread head_dim=32", p, &opts, ST_OK);
   }
 }
 
 static void what_is_refused(void **state) {
-  Fixture *f = *state;
-  VerifyOpts opts = {.seed = 3};
-  fixture_verify(f, "prefill_thread", "head_dim=32", "hq=1,sq=1,sk=1,d=64", &opts, ST_INPUT);
-  assert_non_null(strstr(diag_text(f->d), "disagree"));
-  fixture_verify(f, "prefill_thread", "", "hq=1,sq=1,sk=1,d=63", &opts, ST_INPUT);
-  fixture_verify(f, "combine", "", "hq=1,sq=1,sk=1", &opts, ST_INPUT);
-  fixture_verify(f, "prefill_thread", "", "hq=1,sk=1,sq=3000000000", &opts, ST_INPUT);
+  static const Refusal cases[] = {
+      {"prefill_thread head_dim=32", "hq=1,sq=1,sk=1,d=64", "disagree"},
+      {"prefill_thread", "hq=1,sq=1,sk=1,d=63",
+       "head_dim=63 is not legal: head_dim is 32, 64 or 128"},
+      {"combine", "hq=1,sq=1,sk=1", "combine makes no answer of its own"},
+      {"prefill_thread", "hq=1,sk=1,sq=3000000000", "seqlen_q=3000000000 does not fit"},
+  };
+  REFUSED_ALL(*state, cases);
 }
 
 // Terabytes of keys: refused with both figures and before a byte is allocated, so that the device
@@ -138,19 +136,19 @@ static void too_large_for_the_device(void **state) {
   const char *names[] = {"prefill_thread", "decode_splitk", "ceiling_read"};
   for (int i = 0; i < 3; i++) {
     const char *p = i < 2 ? "b=64,hq=64,hkv=64,sq=1,sk=100000000,d=128" : "words=9000000000000";
-    fixture_verify(f, names[i], "", p, &opts, ST_DEVICE);
+    fixture_verify(f, names[i], p, &opts, ST_DEVICE);
     assert_int_equal(f->d->errors, 1);
     assert_non_null(strstr(diag_text(f->d), "not enough device memory on sim: "));
     assert_non_null(strstr(diag_text(f->d), " MiB free"));
     assert_true(device_info(f->sim)->memory_free == before);
   }
-  pass(f, "prefill_thread", "head_dim=32", "hq=1,sq=2,sk=3");
+  fixture_pass(f, "prefill_thread head_dim=32", "hq=1,sq=2,sk=3");
 }
 
 static void quick_runs_less(void **state) {
   Fixture *f = *state;
   VerifyOpts opts = {.seed = 3, .threads = 2, .quick = true};
-  Verdict v = fixture_verify(f, "prefill_thread", "head_dim=32", "hq=2,sq=2,sk=9", &opts, ST_OK);
+  Verdict v = fixture_verify(f, "prefill_thread head_dim=32", "hq=2,sq=2,sk=9", &opts, ST_OK);
   assert_int_equal(v.ngates, 6);
   assert_string_equal(v.gate[5].name, "expect");
 }
@@ -158,8 +156,8 @@ static void quick_runs_less(void **state) {
 static void the_repeating_command_is_whole(void **state) {
   Fixture *f = *state;
   VerifyOpts opts = {.seed = 3, .grid = 2, .quick = true, .plan = {.grid = 2}};
-  Verdict v = fixture_verify(f, "decode_splitk", "head_dim=32", "hq=2,sq=1,sk=9,chunks=2", &opts,
-                             ST_OK);
+  Verdict v =
+      fixture_verify(f, "decode_splitk head_dim=32", "hq=2,sq=1,sk=9,chunks=2", &opts, ST_OK);
   const char *parts[] = {"ptxsmith verify decode_splitk ", " head_dim=32 ", " vec=4 ",
                          " --problem b=1,hq=2,hkv=2,sq=1,sk=9,d=32,causal=0,chunks=2,scale=",
                          " --device sim --seed 3 --grid 2"};
@@ -182,33 +180,25 @@ static void real_tensors(void **state) {
   char *problem = arena_printf(f->a, "b=%d,hq=%d,sq=%d,sk=%d,d=%d", (int)n[0], (int)n[2], (int)n[1],
                                (int)in.k.t.shape[1], (int)n[3]);
   VerifyOpts opts = {.seed = 3, .threads = 2, .real = &in};
-  fixture_verify(f, "prefill_thread", "", problem, &opts, ST_OK);
-  fixture_verify(f, "decode_splitk", "", problem, &opts, ST_OK);
-  fixture_verify(f, "prefill_thread", "", "b=1,hq=12,sq=8,sk=8,d=32", &opts, ST_INPUT);
+  fixture_verify(f, "prefill_thread", problem, &opts, ST_OK);
+  fixture_verify(f, "decode_splitk", problem, &opts, ST_OK);
+  fixture_verify(f, "prefill_thread", "b=1,hq=12,sq=8,sk=8,d=32", &opts, ST_INPUT);
   assert_non_null(strstr(diag_text(f->d), "q: shape is"));
   inputs_free(&in);
 }
 
 // A user's rule with a value of its own: bias, offset and masks, the same lines in the oracle.
 static void a_score_hook(void **state) {
-  Fixture *f = *state;
-  const char *hook = SOURCE_DIR "/tests/kernels/slope.hook";
-  VerifyOpts opts = {.seed = 3, .threads = 2, .build = {.hook_path = hook}};
-  const struct {
-    const char *name, *spec;
-  } runs[] = {{"prefill_thread", "b=2,hq=4,hkv=2,sq=9,sk=40,d=32,causal=1,slope=0.1"},
-              {"prefill_mma", "b=2,hq=4,hkv=2,sq=45,sk=90,d=64,causal=1,dtype=bf16,slope=0.1"},
-              {"prefill_mma", "b=2,hq=4,hkv=2,sq=45,sk=40,d=32,dtype=f32,slope=0.1"},
-              {"decode_splitk", "b=2,hq=4,hkv=2,sq=2,sk=70,d=32,chunks=3,slope=0.1"},
-              {"oracle_f64", "b=1,hq=4,hkv=2,sq=2,sk=20,d=32,slope=0.1"}};
-  for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
-    Problem *p;
-    Verdict v;
-    diag_reset(f->d);
-    if (problem_open_hooked(f->s, f->a, runs[i].spec, hook, &p, f->d) != ST_OK)
-      fail_msg("%s", diag_text(f->d));
-    Status st = verify(f->s, f->sim, runs[i].name, NULL, p, &opts, &v, f->a, f->d);
-    if (st != ST_OK) fail_msg("%s:\n%s%s", runs[i].name, diag_text(f->d), verdict_text(f->a, &v));
+  static const GateCase cases[] = {
+      {"prefill_thread", "b=2,hq=4,hkv=2,sq=9,sk=40,d=32,causal=1,slope=0.1"},
+      {"prefill_mma", "b=2,hq=4,hkv=2,sq=45,sk=90,d=64,causal=1,dtype=bf16,slope=0.1"},
+      {"prefill_mma", "b=2,hq=4,hkv=2,sq=45,sk=40,d=32,dtype=f32,slope=0.1"},
+      {"decode_splitk", "b=2,hq=4,hkv=2,sq=2,sk=70,d=32,chunks=3,slope=0.1"},
+      {"oracle_f64", "b=1,hq=4,hkv=2,sq=2,sk=20,d=32,slope=0.1"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    Verdict v = fixture_hooked(*state, cases[i].variant, SOURCE_DIR "/tests/kernels/slope.hook",
+                               cases[i].problem, ST_OK);
     assert_int_equal(v.ngates, 6);
     assert_non_null(strstr(v.reproduce, "slope=0.1"));
     assert_non_null(strstr(v.reproduce, "--hook "));
@@ -219,7 +209,7 @@ static void a_score_hook(void **state) {
 // grows (the gate "unseen").
 static void a_row_depends_on_itself_alone(void **state) {
   VerifyOpts opts = {.threads = 2};
-  fixture_verify(*state, "prefill_wgmma", "", "b=1,hq=2,hkv=1,sq=70,sk=150,d=64,causal=1", &opts,
+  fixture_verify(*state, "prefill_wgmma", "b=1,hq=2,hkv=1,sq=70,sk=150,d=64,causal=1", &opts,
                  ST_OK);
 }
 
@@ -229,14 +219,18 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       T(prefill),
       T(prefill_at_every_vec),
-      T(prefill_on_hopper), T(prefill_of_eight_bits), T(small_problems), T(a_row_depends_on_itself_alone),
+      T(prefill_on_hopper),
+      T(prefill_of_eight_bits),
+      T(small_problems),
+      T(a_row_depends_on_itself_alone),
       T(decode),
       T(decode_with_empty_chunks),
       T(the_device_oracle),
       T(empty_dimensions),
       T(ceilings),
       T(head_counts_of_real_models),
-      T(what_is_refused), T(too_large_for_the_device),
+      T(what_is_refused),
+      T(too_large_for_the_device),
       T(quick_runs_less),
       T(the_repeating_command_is_whole),
       T(real_tensors),
