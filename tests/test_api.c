@@ -1,33 +1,10 @@
 // The C API as an embedding program sees it: nothing but the public header and the shared library.
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "ptxsmith.h"
+#include "api_kit.h"
 
 enum { DIM = 64, HEADS = 4, HEADS_KV = 2, KEYS = 33 };
-
-typedef struct Fixture {
-  psm_session *s;
-  psm_device *dev;
-} Fixture;
-
-static void good(const Fixture *f, psm_status st) {
-  if (st != PSM_OK) fail_msg("status %d: %s", (int)st, psm_error(f->s));
-}
-
-#define assert_error(f, st, want, text)                                                            \
-  do {                                                                                             \
-    assert_int_equal(st, want);                                                                    \
-    if (!strstr(psm_error((f)->s), text)) fail_msg("no \"%s\" in: %s", text, psm_error((f)->s));   \
-  } while (0)
 
 // ---- generating ---------------------------------------------------------------------------------
 static void templates_are_listed(void **state) {
@@ -262,7 +239,9 @@ static void strides_are_in_elements(void **state) {
   good(f, psm_write(f->dev, cache.data, host, n * sizeof *host));
   free(host);
   for (int part = 0; part < 2; part++) {
-    psm_tensor t = {.data = cache.data + (uint64_t)part * row * 4, .dtype = PSM_F32, .rank = 4,
+    psm_tensor t = {.data = cache.data + (uint64_t)part * row * 4,
+                    .dtype = PSM_F32,
+                    .rank = 4,
                     .shape = {1, KEYS, HEADS_KV, DIM},
                     .stride = {(int64_t)n, 2 * HEADS_KV * DIM, DIM, 1}};
     good(f, psm_bind(d.op, part ? "v" : "k", &t));
@@ -353,21 +332,6 @@ static void a_missing_folder_is_told(void **state) {
   psm_session_close(s);
 }
 
-static int setup(void **state) {
-  static Fixture f;
-  if (psm_session_open(NULL, &f.s)) return -1;
-  if (psm_device_open(f.s, "sim", &f.dev)) return -1;
-  *state = &f;
-  return 0;
-}
-
-static int teardown(void **state) {
-  Fixture *f = *state;
-  psm_device_close(f->dev);
-  psm_session_close(f->s);
-  return 0;
-}
-
 // ---- kernels of other PTX -----------------------------------------------------------------------
 static const char fill_ptx[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
                                ".visible .entry fill(.param .u64 p, .param .u32 v)\n{\n"
@@ -405,12 +369,14 @@ static void any_kernel_runs(void **state) {
   assert_null(k);
   good(f, psm_free(f->dev, p));
   assert_error(f, psm_free(f->dev, p), PSM_INPUT, "no buffer of psm_alloc begins at 0x");
-  assert_error(f, psm_free(f->dev, 0x1234567890), PSM_INPUT, "no buffer of psm_alloc begins at 0x1234567890");
+  assert_error(f, psm_free(f->dev, 0x1234567890), PSM_INPUT,
+               "no buffer of psm_alloc begins at 0x1234567890");
   good(f, psm_free(f->dev, 0));
 }
 
-// ---- tensor maps, and the interpreter's options ---------------------------------------------------
-// y[i] = element i of a box of 4 x 8 floats at (row 1, column 4), through shared memory.
+// ---- tensor maps, and the interpreter's options
+// --------------------------------------------------- y[i] = element i of a box of 4 x 8 floats at
+// (row 1, column 4), through shared memory.
 static const char box_ptx[] =
     ".version 8.0\n.target sm_90\n.address_size 64\n"
     ".visible .entry box(.param .align 64 .b8 map[128], .param .u64 y)\n{\n"
@@ -420,14 +386,17 @@ static const char box_ptx[] =
     "cvta.param.u64 %rd0, %rd0; mov.u32 %r3, 4; mov.u32 %r4, 1; setp.ne.u32 %p, %r0, 0;\n"
     "@%p bra wait; mbarrier.init.shared.b64 [%r1], 1; fence.proxy.async.shared::cta;\n"
     "mbarrier.arrive.expect_tx.shared.b64 %rd3, [%r1], 128;\n"
-    "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd0, {%r3, %r4}], "
+    "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd0, "
+    "{%r3, %r4}], "
     "[%r1];\nwait: bar.sync 0;\n"
     "again: mbarrier.try_wait.parity.shared.b64 %p, [%r1], 0; @!%p bra again;\n"
-    "shl.b32 %r5, %r0, 2; add.u32 %r6, %r2, %r5; ld.shared.u32 %r7, [%r6]; ld.param.u64 %rd1, [y];\n"
+    "shl.b32 %r5, %r0, 2; add.u32 %r6, %r2, %r5; ld.shared.u32 %r7, [%r6]; ld.param.u64 %rd1, "
+    "[y];\n"
     "mul.wide.u32 %rd2, %r0, 4; add.u64 %rd2, %rd1, %rd2; st.global.u32 [%rd2], %r7; ret;\n}\n"
     ".visible .entry loop(.param .u64 y)\n{\n.reg .pred %p;\nsetp.eq.u32 %p, 0, 0;\n"
     "again: @%p bra again;\nret;\n}\n"
-    ".visible .entry race(.param .u64 y)\n{\n.reg .b32 %r<4>; .reg .b64 %rd;\nmov.u32 %r0, %tid.x;\n"
+    ".visible .entry race(.param .u64 y)\n{\n.reg .b32 %r<4>; .reg .b64 %rd;\nmov.u32 %r0, "
+    "%tid.x;\n"
     "ld.param.u64 %rd, [y];\nshr.u32 %r1, %r0, 5;\nst.global.u32 [%rd], %r1;\nret;\n}\n";
 
 static void a_kernel_takes_a_tensor_map(void **state) {
@@ -440,8 +409,11 @@ static void a_kernel_takes_a_tensor_map(void **state) {
   good(f, psm_alloc(f->dev, sizeof in, &x));
   good(f, psm_alloc(f->dev, sizeof out, &y));
   good(f, psm_write(f->dev, x, in, sizeof in));
-  psm_tensor_map m = {.tensor = {.data = x, .dtype = PSM_F32, .rank = 2, .shape = {4, 9}, .stride = {24, 1}},
-                      .box = {4, 8}, .nan_fill = 1, .l2_promotion = 256};
+  psm_tensor_map m = {
+      .tensor = {.data = x, .dtype = PSM_F32, .rank = 2, .shape = {4, 9}, .stride = {24, 1}},
+      .box = {4, 8},
+      .nan_fill = 1,
+      .l2_promotion = 256};
   good(f, psm_tensor_map_encode(f->dev, &m, map));
   good(f, psm_kernel_load(f->dev, "box.ptx", box_ptx, sizeof box_ptx - 1, "box", &k));
   psm_kernel_arg args[] = {{map, sizeof map}, {&y, 8}};
@@ -454,11 +426,13 @@ static void a_kernel_takes_a_tensor_map(void **state) {
     else assert_true(out[i] != out[i]);
   }
   m.swizzle = 16;
-  assert_error(f, psm_tensor_map_encode(f->dev, &m, map), PSM_INPUT, "a swizzle of 16 bytes: 0, 32, 64 or 128");
+  assert_error(f, psm_tensor_map_encode(f->dev, &m, map), PSM_INPUT,
+               "a swizzle of 16 bytes: 0, 32, 64 or 128");
   m.swizzle = 0, m.box[1] = 3;
   assert_error(f, psm_tensor_map_encode(f->dev, &m, map), PSM_INPUT, "12 bytes wide");
   m.tensor.stride[1] = 2;
-  assert_error(f, psm_tensor_map_encode(f->dev, &m, map), PSM_INPUT, "stride of 2 elements: it must be 1");
+  assert_error(f, psm_tensor_map_encode(f->dev, &m, map), PSM_INPUT,
+               "stride of 2 elements: it must be 1");
   m.tensor.rank = 6;
   assert_error(f, psm_tensor_map_encode(f->dev, &m, map), PSM_INPUT, "rank 6: 1 to 5");
   psm_kernel_free(k);
@@ -476,7 +450,8 @@ static void the_interpreter_has_options(void **state) {
   psm_kernel_arg arg = {&y, 8};
   good(f, psm_kernel_load(f->dev, "box.ptx", box_ptx, sizeof box_ptx - 1, "loop", &k));
   good(f, psm_device_sim(f->dev, &(psm_sim_options){.limit = 1000}));
-  assert_error(f, psm_kernel_launch(k, &shape, &arg, 1), PSM_FAILED, "the limit of 1000 warp instructions");
+  assert_error(f, psm_kernel_launch(k, &shape, &arg, 1), PSM_FAILED,
+               "the limit of 1000 warp instructions");
   psm_kernel_free(k);
   good(f, psm_kernel_load(f->dev, "box.ptx", box_ptx, sizeof box_ptx - 1, "race", &k));
   good(f, psm_device_sim(f->dev, &(psm_sim_options){.counters = 1}));
@@ -494,25 +469,26 @@ static void the_interpreter_has_options(void **state) {
 }
 
 int main(void) {
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(templates_are_listed, setup, teardown),
-      cmocka_unit_test_setup_teardown(generated_text_is_checked_text, setup, teardown),
-      cmocka_unit_test_setup_teardown(a_higher_target_is_written, setup, teardown),
-      cmocka_unit_test_setup_teardown(mistakes_are_told, setup, teardown),
-      cmocka_unit_test_setup_teardown(the_planner_chooses, setup, teardown),
-      cmocka_unit_test_setup_teardown(a_missing_text_is_told, setup, teardown),
-      cmocka_unit_test_setup_teardown(values_are_held_against_their_kind, setup, teardown),
-      cmocka_unit_test_setup_teardown(decode_gives_the_mean, setup, teardown),
-      cmocka_unit_test_setup_teardown(a_growing_cache_needs_no_new_operator, setup, teardown),
-      cmocka_unit_test_setup_teardown(strides_are_in_elements, setup, teardown),
-      cmocka_unit_test_setup_teardown(bindings_are_held_against_the_declaration, setup, teardown),
-      cmocka_unit_test_setup_teardown(arguments_describe_themselves, setup, teardown),
-      cmocka_unit_test_setup_teardown(problems_are_checked, setup, teardown),
-      cmocka_unit_test_setup_teardown(absent_devices_are_named, setup, teardown),
-      cmocka_unit_test_setup_teardown(a_missing_folder_is_told, setup, teardown),
-      cmocka_unit_test_setup_teardown(any_kernel_runs, setup, teardown),
-      cmocka_unit_test_setup_teardown(a_kernel_takes_a_tensor_map, setup, teardown),
-      cmocka_unit_test_setup_teardown(the_interpreter_has_options, setup, teardown),
+      T(templates_are_listed),
+      T(generated_text_is_checked_text),
+      T(a_higher_target_is_written),
+      T(mistakes_are_told),
+      T(the_planner_chooses),
+      T(a_missing_text_is_told),
+      T(values_are_held_against_their_kind),
+      T(decode_gives_the_mean),
+      T(a_growing_cache_needs_no_new_operator),
+      T(strides_are_in_elements),
+      T(bindings_are_held_against_the_declaration),
+      T(arguments_describe_themselves),
+      T(problems_are_checked),
+      T(absent_devices_are_named),
+      T(a_missing_folder_is_told),
+      T(any_kernel_runs),
+      T(a_kernel_takes_a_tensor_map),
+      T(the_interpreter_has_options),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

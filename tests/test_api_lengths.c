@@ -1,44 +1,9 @@
 // Sequences of different lengths through the C API: the problem has the longest one and the sums,
 // the lengths are on the device alone.  Each sequence must come out as it does by itself.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "ptxsmith.h"
+#include "api_kit.h"
 
 enum { DIM = 32, HEADS = 2, BATCH = 4, ROW = HEADS * DIM };
 static const int32_t at_q[BATCH + 1] = {0, 5, 5, 17, 18}, at_k[BATCH + 1] = {0, 9, 11, 11, 31};
-
-typedef struct Fixture {
-  psm_session *s;
-  psm_device *dev;
-} Fixture;
-
-static void good(const Fixture *f, psm_status st) {
-  if (st != PSM_OK) fail_msg("status %d: %s", (int)st, psm_error(f->s));
-}
-
-static int setup(void **state) {
-  Fixture *f = test_calloc(1, sizeof *f);
-  good(f, psm_session_open(NULL, &f->s));
-  good(f, psm_device_open(f->s, "sim", &f->dev));
-  *state = f;
-  return 0;
-}
-
-static int teardown(void **state) {
-  Fixture *f = *state;
-  psm_device_close(f->dev);
-  psm_session_close(f->s);
-  test_free(f);
-  return 0;
-}
 
 static uint64_t put(const Fixture *f, const void *data, uint64_t bytes) {
   uint64_t p;
@@ -110,35 +75,34 @@ static void what_is_refused(void **state) {
   psm_problem *p;
   psm_operator *op;
   good(f, psm_problem_new(f->s, "b=2,hq=2,sq=3,sk=9,d=64", &p));
-  assert_int_equal(psm_problem_set_int(p, "seqlens_k", 3), PSM_INPUT);
-  assert_non_null(strstr(psm_error(f->s), "seqlens_k takes no number"));
+  assert_error(f, psm_problem_set_int(p, "seqlens_k", 3), PSM_INPUT, "seqlens_k takes no number");
   good(f, psm_problem_set_int(p, "total_k", 11));
-  assert_int_equal(psm_operator_new(f->dev, "decode_fma", "paged=1", p, NULL, &op), PSM_INPUT);
-  assert_non_null(strstr(psm_error(f->s), "gives no page_size"));
+  assert_error(f, psm_operator_new(f->dev, "decode_fma", "paged=1", p, NULL, &op), PSM_INPUT,
+               "gives no page_size");
   psm_problem_free(p);
 }
 
 // A table that the host has is held against the pool, whenever something about it changes.
 static void a_table_of_the_host(void **state) {
+#define TABLE "hq=2,sq=1,d=32,seqlens_k=20/9,page=8,pool=6,block_table="
   const Fixture *f = *state;
-  const char *values = "hq=2,sq=1,d=32,seqlens_k=20/9,page=8,pool=6,block_table=5/0/2/1/3/-1";
   psm_problem *p;
   psm_operator *op;
-  good(f, psm_problem_new(f->s, values, &p));
+  good(f, psm_problem_new(f->s, TABLE "5/0/2/1/3/-1", &p));
   good(f, psm_operator_new(f->dev, "decode_fma", "", p, NULL, &op));
   psm_problem_free(p);
-  assert_int_equal(psm_operator_set_int(op, "pool_pages", 5), PSM_INPUT);
-  assert_non_null(strstr(psm_error(f->s), "page 0 of sequence 0 is 5, and the pool has 5 pages"));
-  assert_int_equal(psm_operator_set_int(op, "seqlen_k", 25), PSM_INPUT);
-  assert_non_null(strstr(psm_error(f->s), "25 keys reach beyond the block table"));
+  assert_error(f, psm_operator_set_int(op, "pool_pages", 5), PSM_INPUT,
+               "page 0 of sequence 0 is 5, and the pool has 5 pages");
+  assert_error(f, psm_operator_set_int(op, "seqlen_k", 25), PSM_INPUT,
+               "25 keys reach beyond the block table");
   assert_int_equal(psm_operator_set_int(op, "seqlens_k", 5), PSM_INPUT);
   assert_int_equal(psm_operator_set_int(op, "block_table", 0), PSM_INPUT);
   good(f, psm_operator_set_int(op, "pool_pages", 7));
   psm_operator_free(op);
-  assert_int_equal(psm_problem_new(f->s, "hq=2,sq=1,d=32,seqlens_k=20/9,page=8,pool=6,block_table=5/0/2/1/6/-1", &p), PSM_INPUT);
-  assert_non_null(strstr(psm_error(f->s), "page 1 of sequence 1 is 6, and the pool has 6 pages"));
+  assert_error(f, psm_problem_new(f->s, TABLE "5/0/2/1/6/-1", &p), PSM_INPUT,
+               "page 1 of sequence 1 is 6, and the pool has 6 pages");
   // two sequences may share a page of a tensor that is there
-  good(f, psm_problem_new(f->s, "hq=2,sq=1,d=32,seqlens_k=20/9,page=8,pool=6,block_table=5/0/2/5/1/-1", &p));
+  good(f, psm_problem_new(f->s, TABLE "5/0/2/5/1/-1", &p));
   psm_problem_free(p);
 }
 

@@ -215,14 +215,16 @@ static void what_is_its_own(void **state) {
 
 // Where the hook's own Args are without a value, its line is named.
 static void args_without_a_value(void **state) {
+  static const char problem[] = "hq=1,sq=4,sk=7,d=64,dtype=f16";
   Fixture *f = *state;
-  Verdict v;
-  char *path = hook_of(f, "\n| arg { \"bias\", \"in\", \"f32\", { \"heads_x\" }, \"x\" }\n  add.f32 ${s}, ${s}, ${s};\n");
-  assert_int_equal(judge(f, "prefill_mma", path, "hq=1,sq=4,sk=7,d=64,dtype=f16", &v), ST_INPUT);
-  assert_non_null(strstr(diag_text(f->d), arena_printf(f->a, "%s:2: error: problem: no value for heads_x", path)));
+  char *path = hook_of(f, "\n| arg { \"bias\", \"in\", \"f32\", { \"heads_x\" }, \"x\" }\n"
+                          "  add.f32 ${s}, ${s}, ${s};\n");
+  fixture_hooked(f, "prefill_mma", path, problem, ST_INPUT);
+  assert_non_null(strstr(diag_text(f->d),
+                         arena_printf(f->a, "%s:2: error: problem: no value for heads_x", path)));
   unlink(path);
   path = hook_of(f, "| arg { \"much\", \"f32\", \"x\" }\n  add.f32 ${s}, ${s}, %much;\n");
-  assert_int_equal(judge(f, "prefill_mma", path, "hq=1,sq=4,sk=7,d=64,dtype=f16", &v), ST_INPUT);
+  fixture_hooked(f, "prefill_mma", path, problem, ST_INPUT);
   assert_non_null(strstr(diag_text(f->d), arena_printf(f->a, "%s:1: error: ", path)));
   assert_non_null(strstr(diag_text(f->d), "gives no value for much"));
   unlink(path);

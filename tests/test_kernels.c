@@ -1,57 +1,17 @@
 // The attention templates on the interpreter, against a small fp64 reference of this test's own.
 //
-// Q, K, V and O all have different layouts with gaps between their rows; the gaps of the inputs hold
-// NaN, and what no kernel may write must be as it was.
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
+// Q, K, V and O all have different layouts with gaps between their rows; the gaps of the inputs
+// hold NaN, and what no kernel may write must be as it was.
 #include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "plan.h"
-
-typedef struct Context {
-  Diag *d;
-  Session *session;
-  Device *dev;
-} Context;
-
-static int open_context(void **state) {
-  Context *c = calloc(1, sizeof *c);
-  c->d = diag_new();
-  c->session = session_open(NULL, c->d);
-  if (!c->session || device_open("sim", &c->dev, c->d) != ST_OK) {
-    fprintf(stderr, "%s", diag_text(c->d));
-    return -1;
-  }
-  *state = c;
-  return 0;
-}
-
-static int close_context(void **state) {
-  Context *c = *state;
-  device_close(c->dev);
-  session_close(c->session);
-  diag_free(c->d);
-  free(c);
-  return 0;
-}
-
-#define assert_ok(c, st)                                                                           \
-  do {                                                                                             \
-    if ((st) != ST_OK) fail_msg("%s", diag_text((c)->d));                                          \
-  } while (0)
+#include "verify_kit.h"
 
 // ---- inputs -------------------------------------------------------------------------------------
-typedef enum Fill {
-  FILL_RANDOM, // everything uniform in [-1, 1]
-  FILL_FLAT,   // q = 0, v[j] = j mod 256: O is the mean over the keys seen, rounded once
-  FILL_STEEP,  // large scores: the maximum changes often, and most weights vanish
-} Fill;
+typedef enum Input {
+  INPUT_RANDOM, // everything uniform in [-1, 1]
+  INPUT_FLAT,   // q = 0, v[j] = j mod 256: O is the mean over the keys seen, rounded once
+  INPUT_STEEP,  // large scores: the maximum changes often, and most weights vanish
+} Input;
 
 static double uniform(uint64_t *seed) { // splitmix64
   uint64_t z = *seed += 0x9e3779b97f4a7c15u;
@@ -69,10 +29,10 @@ typedef struct Buffer {
 enum { GUARD = 64 }; // bytes in front of the first and after the last element
 
 // Order of the dimensions in memory, slowest first, and elements between rows.
-typedef struct Layout {
+typedef struct Order {
   int order[3], gap;
-} Layout;
-static const Layout layouts[] = {{{0, 1, 2}, 8}, {{0, 2, 1}, 0}, {{2, 0, 1}, 16}, {{1, 0, 2}, 24}};
+} Order;
+static const Order layouts[] = {{{0, 1, 2}, 8}, {{0, 2, 1}, 0}, {{2, 0, 1}, 16}, {{1, 0, 2}, 24}};
 enum { LAYOUT_Q, LAYOUT_K, LAYOUT_V, LAYOUT_O };
 
 static void *element(const Buffer *b, const int64_t at[]) {
@@ -132,7 +92,7 @@ typedef struct Run {
   const Problem *p;
   Operator *op;
   Buffer q, k, v, o, lse;
-  Fill fill;
+  Input fill;
   bool hooked;
 } Run;
 
@@ -177,8 +137,8 @@ static double reference(const Run *r, int64_t b, int64_t h, int64_t i, double *o
 static double allowed(const Run *r, double expected) {
   Dtype t = r->o.t.dtype;
   if (t == DT_F64) return r->hooked ? 1e-6 : 1e-13; // hooks work in fp32
-  if (r->fill == FILL_FLAT) return 0;
-  return 0.501 * dtype_ulp(t, expected) + (r->fill == FILL_STEEP ? 6e-5 : 3e-6);
+  if (r->fill == INPUT_FLAT) return 0;
+  return 0.501 * dtype_ulp(t, expected) + (r->fill == INPUT_STEEP ? 6e-5 : 3e-6);
 }
 
 static void check_query(const Run *r, int64_t b, int64_t h, int64_t i) {
@@ -186,7 +146,7 @@ static void check_query(const Run *r, int64_t b, int64_t h, int64_t i) {
   for (int64_t e = 0; e < dim(r, "head_dim"); e++) {
     double got = get4(&r->o, b, i, h, e);
     double expected = want[e]; // flat: one division in fp32, then the conversion
-    if (r->fill == FILL_FLAT) expected = dtype_round(r->o.t.dtype, dtype_round(DT_F32, want[e]));
+    if (r->fill == INPUT_FLAT) expected = dtype_round(r->o.t.dtype, dtype_round(DT_F32, want[e]));
     if (!(fabs(got - expected) <= allowed(r, expected)))
       fail_msg("%s on %s: o[b=%d i=%d h=%d e=%d] is %.9g, not %.9g", r->op->step[0].variant->id,
                problem_text(r->op->arena, r->p), (int)b, (int)i, (int)h, (int)e, got, expected);
@@ -220,57 +180,55 @@ static void check_gaps(const Run *r, const Buffer *b) {
 }
 
 // ---- running ------------------------------------------------------------------------------------
-static void upload(Context *c, Buffer *b, const char *name) {
+static void upload(Fixture *f, Buffer *b, const char *name) {
   DevPtr at;
-  assert_ok(c, device_alloc(c->dev, b->bytes, name, &at, c->d));
-  assert_ok(c, device_write(c->dev, at, b->host, b->bytes, c->d));
+  fixture_ok(f, device_alloc(f->sim, b->bytes, name, &at, f->d));
+  fixture_ok(f, device_write(f->sim, at, b->host, b->bytes, f->d));
   b->t.data = at + GUARD;
 }
 
-static void poison(Context *c, Buffer *b) {
+static void poison(Fixture *f, Buffer *b) {
   if (!b->before) b->before = malloc(b->bytes);
   memset(b->before, 0xff, b->bytes);
-  assert_ok(c, device_write(c->dev, b->t.data - GUARD, b->before, b->bytes, c->d));
+  fixture_ok(f, device_write(f->sim, b->t.data - GUARD, b->before, b->bytes, f->d));
 }
 
-static void bind(Context *c, Run *r, Buffer *b, const char *name) {
-  upload(c, b, name);
-  assert_ok(c, operator_bind(r->op, name, &b->t, c->d));
+static void bind(Fixture *f, Run *r, Buffer *b, const char *name) {
+  upload(f, b, name);
+  fixture_ok(f, operator_bind(r->op, name, &b->t, f->d));
 }
 
-static Dtype out_dtype(const Run *r, const char *name) {
-  return operator_arg(r->op, name)->dtype;
-}
+static Dtype out_dtype(const Run *r, const char *name) { return operator_arg(r->op, name)->dtype; }
 
-static void make_tensors(Context *c, Run *r) {
+static void make_tensors(Fixture *f, Run *r) {
   int64_t b = dim(r, "batch"), hq = dim(r, "heads_q"), hkv = dim(r, "heads_kv");
   int64_t sq = dim(r, "seqlen_q"), sk = dim(r, "seqlen_k"), d = dim(r, "head_dim");
   Dtype t = out_dtype(r, "q");
-  double steep = r->fill == FILL_STEEP ? 8 : 1;
+  double steep = r->fill == INPUT_STEEP ? 8 : 1;
   r->q = rows_new(t, b, sq, hq, d, LAYOUT_Q);
   r->k = rows_new(t, b, sk, hkv, d, LAYOUT_K);
   r->v = rows_new(t, b, sk, hkv, d, LAYOUT_V);
   r->o = rows_new(out_dtype(r, "o"), b, sq, hq, d, LAYOUT_O);
   r->lse = lse_new(out_dtype(r, "lse"), b, hq, sq);
-  rows_fill(&r->q, 1, r->fill == FILL_FLAT ? 0 : steep, false);
+  rows_fill(&r->q, 1, r->fill == INPUT_FLAT ? 0 : steep, false);
   rows_fill(&r->k, 2, steep, false);
-  rows_fill(&r->v, 3, 1, r->fill == FILL_FLAT);
-  bind(c, r, &r->q, "q");
-  bind(c, r, &r->k, "k");
-  bind(c, r, &r->v, "v");
-  bind(c, r, &r->o, "o");
-  bind(c, r, &r->lse, "lse");
+  rows_fill(&r->v, 3, 1, r->fill == INPUT_FLAT);
+  bind(f, r, &r->q, "q");
+  bind(f, r, &r->k, "k");
+  bind(f, r, &r->v, "v");
+  bind(f, r, &r->o, "o");
+  bind(f, r, &r->lse, "lse");
 }
 
-static void launch(Context *c, Run *r, uint32_t grid, DevPtr work) {
-  poison(c, &r->o);
-  poison(c, &r->lse);
-  if (work) assert_ok(c, device_fill32(c->dev, work, 0xffffffff, r->op->workspace_bytes, c->d));
-  assert_ok(c, operator_plan(r->op, c->dev, &(PlanOpts){.grid = grid}, c->d));
-  assert_ok(c, operator_launch(r->op, c->dev, c->d));
-  assert_ok(c, device_sync(c->dev, c->d));
-  assert_ok(c, device_read(c->dev, r->o.host, r->o.t.data - GUARD, r->o.bytes, c->d));
-  assert_ok(c, device_read(c->dev, r->lse.host, r->lse.t.data - GUARD, r->lse.bytes, c->d));
+static void launch(Fixture *f, Run *r, uint32_t grid, DevPtr work) {
+  poison(f, &r->o);
+  poison(f, &r->lse);
+  if (work) fixture_ok(f, device_fill32(f->sim, work, 0xffffffff, r->op->workspace_bytes, f->d));
+  fixture_ok(f, operator_plan(r->op, f->sim, &(PlanOpts){.grid = grid}, f->d));
+  fixture_ok(f, operator_launch(r->op, f->sim, f->d));
+  fixture_ok(f, device_sync(f->sim, f->d));
+  fixture_ok(f, device_read(f->sim, r->o.host, r->o.t.data - GUARD, r->o.bytes, f->d));
+  fixture_ok(f, device_read(f->sim, r->lse.host, r->lse.t.data - GUARD, r->lse.bytes, f->d));
 }
 
 static void check_all(const Run *r) {
@@ -281,13 +239,13 @@ static void check_all(const Run *r) {
   check_gaps(r, &r->lse);
 }
 
-static void check_grids(Context *c, Run *r, DevPtr work) {
+static void check_grids(Fixture *f, Run *r, DevPtr work) {
   uint8_t *o = malloc(r->o.bytes), *lse = malloc(r->lse.bytes);
   memcpy(o, r->o.host, r->o.bytes);
   memcpy(lse, r->lse.host, r->lse.bytes);
   const uint32_t grids[] = {1, 2, 5};
   for (int g = 0; g < 3; g++) {
-    launch(c, r, grids[g], work);
+    launch(f, r, grids[g], work);
     if (memcmp(o, r->o.host, r->o.bytes) || memcmp(lse, r->lse.host, r->lse.bytes))
       fail_msg("%s on %s: other bits with grid=%u", r->op->step[0].variant->id,
                problem_text(r->op->arena, r->p), grids[g]);
@@ -296,10 +254,10 @@ static void check_grids(Context *c, Run *r, DevPtr work) {
   free(lse);
 }
 
-static void release(Context *c, Run *r) {
+static void release(Fixture *f, Run *r) {
   Buffer *all[] = {&r->q, &r->k, &r->v, &r->o, &r->lse};
   for (int i = 0; i < 5; i++) {
-    device_free(c->dev, all[i]->t.data - GUARD);
+    device_free(f->sim, all[i]->t.data - GUARD);
     free(all[i]->host);
     free(all[i]->before);
   }
@@ -307,37 +265,37 @@ static void release(Context *c, Run *r) {
 }
 
 // params: "vec=1 warps=2".
-static void run_hooked(Context *c, const char *name, const char *params, const char *problem,
-                       Fill fill, bool grids, const char *hook) {
+static void run_hooked(Fixture *f, const char *name, const char *params, const char *problem,
+                       Input fill, bool grids, const char *hook) {
   Arena *a = arena_new();
   Problem *p;
-  assert_ok(c, problem_parse(a, problem, &p, c->d));
+  fixture_ok(f, problem_parse(a, problem, &p, f->d));
   Params given = {0};
   char *rest = arena_strdup(a, params);
   for (char *word = strtok_r(rest, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
-    assert_ok(c, params_parse(a, &given, word, c->d));
+    fixture_ok(f, params_parse(a, &given, word, f->d));
   if (hook) problem_set_float(p, "slope", SLOPE_PERCENT * 0.01);
   Run r = {.p = p, .fill = fill, .hooked = hook != NULL};
   PlanOpts opts = {.build.hook_path = hook};
-  assert_ok(c, operator_make(c->session, name, &given, p, &opts, &r.op, c->d));
-  assert_ok(c, operator_load(r.op, c->dev, c->d));
-  make_tensors(c, &r);
+  fixture_ok(f, operator_make(f->s, name, &given, p, &opts, &r.op, f->d));
+  fixture_ok(f, operator_load(r.op, f->sim, f->d));
+  make_tensors(f, &r);
   DevPtr work = 0;
   if (r.op->workspace_bytes) {
-    assert_ok(c, device_alloc(c->dev, r.op->workspace_bytes, "workspace", &work, c->d));
-    assert_ok(c, operator_bind_workspace(r.op, work, r.op->workspace_bytes, c->d));
+    fixture_ok(f, device_alloc(f->sim, r.op->workspace_bytes, "workspace", &work, f->d));
+    fixture_ok(f, operator_bind_workspace(r.op, work, r.op->workspace_bytes, f->d));
   }
-  launch(c, &r, 0, work);
+  launch(f, &r, 0, work);
   check_all(&r);
-  if (grids) check_grids(c, &r, work);
-  if (work) device_free(c->dev, work);
-  release(c, &r);
+  if (grids) check_grids(f, &r, work);
+  if (work) device_free(f->sim, work);
+  release(f, &r);
   arena_free(a);
 }
 
-static void run(Context *c, const char *name, const char *params, const char *problem, Fill fill,
+static void run(Fixture *f, const char *name, const char *params, const char *problem, Input fill,
                 bool grids) {
-  run_hooked(c, name, params, problem, fill, grids, NULL);
+  run_hooked(f, name, params, problem, fill, grids, NULL);
 }
 
 // ---- cases --------------------------------------------------------------------------------------
@@ -359,27 +317,27 @@ static char *shape_text(char *out, size_t n, const Shape *s, int d, const char *
   return out;
 }
 
-static void run_shapes(Context *c, const char *name, const char *params, int d, const char *dtype,
-                       Fill fill) {
+static void run_shapes(Fixture *f, const char *name, const char *params, int d, const char *dtype,
+                       Input fill) {
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
     char text[160];
-    run(c, name, params, shape_text(text, sizeof text, &shapes[i], d, dtype), fill, i % 3 == 0);
+    run(f, name, params, shape_text(text, sizeof text, &shapes[i], d, dtype), fill, i % 3 == 0);
   }
 }
 
 static void prefill_shapes(void **state) {
-  Context *c = *state;
-  run_shapes(c, "prefill_thread", "block=32", 32, "f32", FILL_RANDOM);
-  run_shapes(c, "prefill_thread", "block=64 slice=4", 64, "bf16", FILL_RANDOM);
-  run_shapes(c, "prefill_thread", "block=32 slice=2", 64, "f16", FILL_FLAT);
+  Fixture *f = *state;
+  run_shapes(f, "prefill_thread", "block=32", 32, "f32", INPUT_RANDOM);
+  run_shapes(f, "prefill_thread", "block=64 slice=4", 64, "bf16", INPUT_RANDOM);
+  run_shapes(f, "prefill_thread", "block=32 slice=2", 64, "f16", INPUT_FLAT);
 }
 
 static void decode_shapes(void **state) {
-  Context *c = *state;
-  run_shapes(c, "decode_splitk", "warps=1 unroll=1", 64, "f32", FILL_RANDOM);
-  run_shapes(c, "decode_splitk", "warps=2 unroll=2", 32, "f16", FILL_RANDOM);
-  run_shapes(c, "decode_splitk", "warps=2 unroll=1 tile_q=2", 128, "bf16", FILL_RANDOM);
-  run_shapes(c, "decode_splitk", "warps=1 unroll=2", 32, "f32", FILL_FLAT);
+  Fixture *f = *state;
+  run_shapes(f, "decode_splitk", "warps=1 unroll=1", 64, "f32", INPUT_RANDOM);
+  run_shapes(f, "decode_splitk", "warps=2 unroll=2", 32, "f16", INPUT_RANDOM);
+  run_shapes(f, "decode_splitk", "warps=2 unroll=1 tile_q=2", 128, "bf16", INPUT_RANDOM);
+  run_shapes(f, "decode_splitk", "warps=1 unroll=2", 32, "f32", INPUT_FLAT);
 }
 
 // Each parameter at its other values, on one shape with tails everywhere.
@@ -407,8 +365,8 @@ static void parameters(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[160];
     shape_text(text, sizeof text, &shape, cases[i].d, cases[i].dtype);
-    run(*state, cases[i].name, cases[i].params, text, FILL_RANDOM, false);
-    run(*state, cases[i].name, cases[i].params, text, FILL_FLAT, false);
+    run(*state, cases[i].name, cases[i].params, text, INPUT_RANDOM, false);
+    run(*state, cases[i].name, cases[i].params, text, INPUT_FLAT, false);
   }
 }
 
@@ -418,20 +376,21 @@ static void exact_for_every_chunk_count(void **state) {
     char text[160];
     Shape s = {1, 4, 2, 1, 300, 0, chunks};
     run(*state, "decode_splitk", "warps=1 unroll=1", shape_text(text, sizeof text, &s, 32, "f32"),
-        FILL_FLAT, false);
+        INPUT_FLAT, false);
   }
 }
 
 static void steep_scores(void **state) {
-  run(*state, "prefill_thread", "", "b=1,hq=4,hkv=2,sq=9,sk=100,d=64,dtype=f32", FILL_STEEP, false);
-  run(*state, "decode_splitk", "", "b=1,hq=4,hkv=2,sq=2,sk=300,d=64,chunks=5,dtype=f32", FILL_STEEP,
+  run(*state, "prefill_thread", "", "b=1,hq=4,hkv=2,sq=9,sk=100,d=64,dtype=f32", INPUT_STEEP,
       false);
+  run(*state, "decode_splitk", "", "b=1,hq=4,hkv=2,sq=2,sk=300,d=64,chunks=5,dtype=f32",
+      INPUT_STEEP, false);
 }
 
 static void oracle(void **state) {
-  run_shapes(*state, "oracle_f64", "warps=1", 32, "f32", FILL_RANDOM);
-  run_shapes(*state, "oracle_f64", "warps=2", 64, "bf16", FILL_RANDOM);
-  run(*state, "oracle_f64", "", "b=1,hq=4,hkv=2,sq=3,sk=50,d=128,dtype=f16", FILL_STEEP, false);
+  run_shapes(*state, "oracle_f64", "warps=1", 32, "f32", INPUT_RANDOM);
+  run_shapes(*state, "oracle_f64", "warps=2", 64, "bf16", INPUT_RANDOM);
+  run(*state, "oracle_f64", "", "b=1,hq=4,hkv=2,sq=3,sk=50,d=128,dtype=f16", INPUT_STEEP, false);
 }
 
 static const char slope_hook[] = TESTS_DIR "/kernels/slope.hook";
@@ -445,29 +404,29 @@ static void hooks(void **state) {
                {"decode_splitk", "warps=1 unroll=2"},
                {"oracle_f64", "warps=2"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-    run_hooked(*state, cases[i].name, cases[i].params, problem, FILL_RANDOM, true, slope_hook);
+    run_hooked(*state, cases[i].name, cases[i].params, problem, INPUT_RANDOM, true, slope_hook);
 }
 
 // hook_eval gives what the rule gives, and touches nothing else.
 static void hook_alone(void **state) {
-  Context *c = *state;
+  Fixture *f = *state;
   Arena *a = arena_new();
   Problem *p;
-  assert_ok(c, problem_parse(a, "b=2,hq=3,hkv=3,sq=4,sk=133,d=32", &p, c->d));
+  fixture_ok(f, problem_parse(a, "b=2,hq=3,hkv=3,sq=4,sk=133,d=32", &p, f->d));
   problem_set_float(p, "slope", SLOPE_PERCENT * 0.01);
   Operator *op;
   PlanOpts opts = {.build.hook_path = slope_hook};
-  assert_ok(c, operator_make(c->session, "hook_eval", NULL, p, &opts, &op, c->d));
-  assert_ok(c, operator_load(op, c->dev, c->d));
+  fixture_ok(f, operator_make(f->s, "hook_eval", NULL, p, &opts, &op, f->d));
+  fixture_ok(f, operator_load(op, f->sim, f->d));
   Buffer s = rows_new(DT_F32, 2, 3, 4, 133, LAYOUT_Q);
   rows_fill(&s, 7, 1, false);
-  upload(c, &s, "scores");
+  upload(f, &s, "scores");
   s.before = malloc(s.bytes);
   memcpy(s.before, s.host, s.bytes);
-  assert_ok(c, operator_bind(op, "scores", &s.t, c->d));
-  assert_ok(c, operator_plan(op, c->dev, &opts, c->d));
-  assert_ok(c, operator_launch(op, c->dev, c->d));
-  assert_ok(c, device_read(c->dev, s.host, s.t.data - GUARD, s.bytes, c->d));
+  fixture_ok(f, operator_bind(op, "scores", &s.t, f->d));
+  fixture_ok(f, operator_plan(op, f->sim, &opts, f->d));
+  fixture_ok(f, operator_launch(op, f->sim, f->d));
+  fixture_ok(f, device_read(f->sim, s.host, s.t.data - GUARD, s.bytes, f->d));
   Buffer was = s;
   was.host = s.before;
   for (int64_t n = 0; n < 2 * 3 * 4 * 133; n++) {
@@ -476,18 +435,21 @@ static void hook_alone(void **state) {
     assert_true(got == want || fabs(got - want) < 1e-5);
   }
   check_gaps(&(Run){.p = p, .op = op}, &s);
-  device_free(c->dev, s.t.data - GUARD);
+  device_free(f->sim, s.t.data - GUARD);
   free(s.host);
   free(s.before);
   operator_free(op);
   arena_free(a);
 }
 
-// A persistent kernel is as many blocks as there is work, or as the modelled device holds at once; on
-// every host the same.
+// A persistent kernel is as many blocks as there is work, or as the modelled device holds at once;
+// on every host the same.
 static void persistent_grids(void **state) {
-  Context *c = *state;
-  static const struct { const char *problem; uint32_t grid; } cases[] = {
+  Fixture *f = *state;
+  static const struct {
+    const char *problem;
+    uint32_t grid;
+  } cases[] = {
       {"b=1,hq=2,sq=300,sk=300,d=128", 6}, // 2 heads x 3 tiles of 128 queries
       {"b=2,hq=16,sq=1024,sk=64,d=128", 132},
   };
@@ -496,10 +458,10 @@ static void persistent_grids(void **state) {
     Problem *p;
     Operator *op = NULL;
     Params given = {0};
-    assert_ok(c, problem_parse(a, cases[i].problem, &p, c->d));
-    assert_ok(c, operator_make(c->session, "prefill_wgmma", &given, p, NULL, &op, c->d));
-    assert_ok(c, operator_load(op, c->dev, c->d));
-    assert_ok(c, operator_plan(op, c->dev, NULL, c->d));
+    fixture_ok(f, problem_parse(a, cases[i].problem, &p, f->d));
+    fixture_ok(f, operator_make(f->s, "prefill_wgmma", &given, p, NULL, &op, f->d));
+    fixture_ok(f, operator_load(op, f->sim, f->d));
+    fixture_ok(f, operator_plan(op, f->sim, NULL, f->d));
     assert_int_equal(op->step[0].grid[0], cases[i].grid);
     operator_free(op);
     arena_free(a);
@@ -508,11 +470,15 @@ static void persistent_grids(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(prefill_shapes), cmocka_unit_test(decode_shapes),
-      cmocka_unit_test(parameters),     cmocka_unit_test(exact_for_every_chunk_count),
-      cmocka_unit_test(steep_scores),   cmocka_unit_test(oracle),
-      cmocka_unit_test(hooks),          cmocka_unit_test(hook_alone),
+      cmocka_unit_test(prefill_shapes),
+      cmocka_unit_test(decode_shapes),
+      cmocka_unit_test(parameters),
+      cmocka_unit_test(exact_for_every_chunk_count),
+      cmocka_unit_test(steep_scores),
+      cmocka_unit_test(oracle),
+      cmocka_unit_test(hooks),
+      cmocka_unit_test(hook_alone),
       cmocka_unit_test(persistent_grids),
   };
-  return cmocka_run_group_tests(tests, open_context, close_context);
+  return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }

@@ -22,23 +22,27 @@ typedef struct Fixture {
   Device *sim;
 } Fixture;
 
-static inline int fixture_setup(void **state) {
-  Fixture *f = test_calloc(1, sizeof *f);
-  f->a = arena_new();
-  f->d = diag_new();
+static inline void fixture_open(Fixture *f) {
+  *f = (Fixture){.a = arena_new(), .d = diag_new()};
   f->s = session_open(NULL, f->d);
   if (!f->s || device_open("sim", &f->sim, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
-  *state = f;
-  return 0;
 }
 
-static inline int fixture_teardown(void **state) {
-  Fixture *f = *state;
+static inline void fixture_close(Fixture *f) {
   device_close(f->sim);
   session_close(f->s);
   arena_free(f->a);
   diag_free(f->d);
-  test_free(f);
+}
+
+static inline int fixture_setup(void **state) {
+  fixture_open(*state = test_calloc(1, sizeof(Fixture)));
+  return 0;
+}
+
+static inline int fixture_teardown(void **state) {
+  fixture_close(*state);
+  test_free(*state);
   return 0;
 }
 
@@ -71,7 +75,7 @@ static inline void fixture_unexpected(Fixture *f, const char *variant, const cha
            verdict_text(f->a, v));
 }
 
-// Fails unless the gates end with `want`.
+// Fails unless the gates, or the problem before them, end with `want`.
 static inline Verdict fixture_verify(Fixture *f, const char *variant, const char *problem,
                                      const VerifyOpts *opts, Status want) {
   Problem *p;
@@ -80,9 +84,9 @@ static inline Verdict fixture_verify(Fixture *f, const char *variant, const char
   diag_reset(f->d);
   const char *name = fixture_variant(f, variant, &given);
   const char *hook = opts->build.hook_path;
-  fixture_ok(f, hook ? problem_open_hooked(f->s, f->a, problem, hook, &p, f->d)
-                     : problem_parse(f->a, problem, &p, f->d));
-  Status st = verify(f->s, f->sim, name, &given, p, opts, &v, f->a, f->d);
+  Status st = hook ? problem_open_hooked(f->s, f->a, problem, hook, &p, f->d)
+                   : problem_parse(f->a, problem, &p, f->d);
+  if (st == ST_OK) st = verify(f->s, f->sim, name, &given, p, opts, &v, f->a, f->d);
   if (st != want) fixture_unexpected(f, variant, problem, st, &v);
   return v;
 }
