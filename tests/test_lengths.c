@@ -242,14 +242,14 @@ static void what_is_not_whole(void **state) {
   };
   Fixture *f = *state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    Problem *p = accept(f, cases[i].text);
+    Problem *p = fixture_problem(f, cases[i].text);
     Status st = lengths_check_whole(p, f->d);
     const char *why = cases[i].why;
     if (st != (why ? ST_INPUT : ST_OK) || f->d->errors != (why != NULL) ||
         (why && !strstr(diag_text(f->d), why)))
       fail_msg("%s: %s\nnot: %s", cases[i].text, diag_text(f->d), why);
   }
-  told(f, "decode_fma", "", "hq=2,sq=1,sk=9,d=32,pages=4", "pages without page_size");
+  fixture_refused(f, "decode_fma", "hq=2,sq=1,sk=9,d=32,pages=4", "pages without page_size");
 }
 
 int main(void) {
