@@ -88,6 +88,15 @@ const char *psm_variant_id(const psm_variant *v) { return v->variant->id; }
 const char *psm_variant_hash(const psm_variant *v) { return v->variant->hash; }
 const char *psm_variant_entry(const psm_variant *v) { return v->variant->entry->name; }
 
+void psm_variant_shape(const psm_variant *v, psm_shape *out) {
+  const LaunchRule *rule = &v->variant->launch;
+  *out = (psm_shape){.shared_bytes = rule->smem_bytes};
+  for (int i = 0; i < 3; i++) {
+    out->block[i] = rule->block[i] ? rule->block[i] : 1;
+    out->cluster[i] = rule->cluster[i] ? rule->cluster[i] : 1;
+  }
+}
+
 psm_status psm_check(psm_session *s, const char *name, const char *ptx, size_t bytes) {
   Diag *d = api_begin(s);
   if (!api_needs(name, "name", d) || !api_needs(ptx, "ptx", d)) return PSM_INPUT;

@@ -39,6 +39,29 @@ static void generated_text_is_checked_text(void **state) {
   psm_variant_free(again);
 }
 
+// Block and dynamic shared memory are those that the text names; a grid of one is enough.
+static void a_variant_says_how_it_is_launched(void **state) {
+  static const char *const names[] = {"prefill_wgmma", "decode_splitk"};
+  Fixture *f = *state;
+  for (int i = 0; i < 2; i++) {
+    psm_variant *v;
+    psm_shape shape;
+    unsigned block, bytes = 0;
+    good(f, psm_generate(f->s, names[i], NULL, NULL, &v));
+    psm_variant_shape(v, &shape);
+    const char *ptx = psm_variant_ptx(v, NULL), *dynamic = strstr(ptx, "dynamic_smem[]; // ");
+    assert_int_equal(sscanf(strstr(ptx, ".maxntid"), ".maxntid %u", &block), 1);
+    if (dynamic) sscanf(dynamic, "dynamic_smem[]; // %u", &bytes);
+    assert_int_equal(shape.block[0], block);
+    assert_int_equal(shape.shared_bytes, bytes);
+    assert_true((bytes > 0) == (i == 0)); // decode_splitk's is static
+    assert_int_equal(shape.block[1] * shape.block[2], 1);
+    assert_int_equal(shape.cluster[0] * shape.cluster[1] * shape.cluster[2], 1);
+    assert_int_equal(shape.grid[0] + shape.grid[1] + shape.grid[2], 0);
+    psm_variant_free(v);
+  }
+}
+
 static void a_higher_target_is_written(void **state) {
   Fixture *f = *state;
   psm_variant *v;
@@ -473,6 +496,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       T(templates_are_listed),
       T(generated_text_is_checked_text),
+      T(a_variant_says_how_it_is_launched),
       T(a_higher_target_is_written),
       T(mistakes_are_told),
       T(the_planner_chooses),
