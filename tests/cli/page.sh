@@ -7,7 +7,8 @@
 #   first.  "..." at the end leaves the rest out.
 # - A ```sh block is run as one script and must succeed.
 # - A ```ptx block is a template: the text after "// " up to ":" on its first line is its name, and it
-#   lies in mine/templates.  The README's are there for every page.
+#   lies in mine/templates.  The README's are there for every page.  A ```lua block is a script: its
+#   first line is "-- FILE: ...".
 # - Commands of ours stand in such blocks only: an indented one fails.
 #
 # Commands are run as from the project's folder, on `sim`.
@@ -30,11 +31,15 @@ if grep -q '^PTXSMITH_SANITIZE:BOOL=ON' "$bin/CMakeCache.txt"; then
   chmod +x "$scratch/bin/cc"
 fi
 
-templates() { # of a page
-  awk '/^```ptx$/ { inside = 1; name = ""; next }
+templates() { # of a page; and scripts
+  awk '/^```(ptx|lua)$/ { inside = 1; name = ""; next }
        /^```/ { inside = 0 }
-       inside && name == "" { name = $2; sub(/:$/, "", name) }
-       inside { print > ("mine/templates/" name ".ptx.in") }' "$1"
+       inside && name == "" {
+         name = $2
+         sub(/:$/, "", name)
+         if (name !~ /\.lua$/) name = "mine/templates/" name ".ptx.in"
+       }
+       inside { print > name }' "$1"
 }
 templates "$top/README.md"
 templates "$page"
