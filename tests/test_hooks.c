@@ -36,6 +36,8 @@ static void other_templates(void **state) {
     const char *path = example(f, names[i]);
     pass(f, "prefill_fma", path, "hq=2,sq=40,sk=70,d=32");
     pass(f, "prefill_thread", path, "hq=2,seqlens_q=20/0/12,seqlens_k=40/30/64,d=32");
+    pass(f, "prefill_tile", path, "hq=2,seqlens_q=20/0/12,seqlens_k=40/30/64,d=32");
+    pass(f, "decode_splitk", path, "hq=4,hkv=2,sq=3,sk=90,d=64,chunks=2");
     pass(f, "decode_fma", path, "hq=4,hkv=2,sq=3,seqlens_k=50/0/90,d=64,chunks=2,page=16");
     pass(f, "decode_mma", path, "hq=4,hkv=2,sq=3,sk=90,d=64,dtype=f16,chunks=2");
     pass(f, "decode_span", path,

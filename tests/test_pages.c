@@ -1,6 +1,8 @@
 // What docs/kernels.md and docs/embedding.md say of the templates is what the templates declare.
 #include "page_kit.h"
 
+#include "expand.h"
+
 static Variant *build(Pages *p, const TemplateInfo *t, const Params *given, const char *hook) {
   Variant *v;
   VariantOpts opts = {.hook_path = hook};
@@ -133,9 +135,30 @@ static void every_argument(void **state) {
   assert_int_equal(bad, 0);
 }
 
+// ---- templates.md: every function of the language -----------------------------------------------
+static void every_function(void **state) {
+  static const luaL_Reg *const tables[] = {declare_functions, block_functions, entry_functions,
+                                           memory_functions,  value_functions, hook_functions,
+                                           fragment_functions};
+  Pages *p = *state;
+  const char *page = page_text(p, "templates.md");
+  int bad = 0, n = 0;
+  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+    for (const luaL_Reg *f = tables[i]; f->name; f++, n++) {
+      bool named = strstr(page, arena_printf(p->a, "`%s(", f->name)) ||
+                   strstr(page, arena_printf(p->a, "`%s`", f->name)) ||
+                   strstr(page, arena_printf(p->a, "`%s {", f->name)) ||
+                   strstr(page, arena_printf(p->a, "`%s \"", f->name));
+      if (!named) print_message("docs/templates.md does not name %s\n", f->name), bad++;
+    }
+  assert_true(n > 30);
+  assert_int_equal(bad, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(what_each_takes),
                                      cmocka_unit_test(what_defaults_take),
-                                     cmocka_unit_test(every_argument)};
+                                     cmocka_unit_test(every_argument),
+                                     cmocka_unit_test(every_function)};
   return cmocka_run_group_tests(tests, pages_open, pages_close);
 }
