@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Holds a page's examples against the program.
 #
-#   page.sh PROGRAM PAGE.md
+#   page.sh PROGRAM PAGE.md [--write]
+#
+# --write puts what the program prints now into the page; look at the difference.
 #
 # - In a ``` block that begins with "$ " each command must print the lines below it, standard output
 #   first.  "..." at the end leaves the rest out.
@@ -13,7 +15,7 @@
 #
 # Commands are run as from the project's folder, on `sim`.
 set -euo pipefail
-bin=$(dirname "$(realpath "$1")") page=$(realpath "$2")
+bin=$(dirname "$(realpath "$1")") page=$(realpath "$2") write=${3:-}
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -46,6 +48,7 @@ templates "$page"
 
 count=0 bad=0 command='' more=0 inside=no number=0 at=0
 : >"$scratch/want"
+: >"$scratch/new" # the page as it should be
 
 wrong() { # what
   bad=$((bad + 1))
@@ -53,16 +56,24 @@ wrong() { # what
 }
 
 finish() { # runs the command that is complete and compares
-  # `info` speaks of the machine that it runs on.
-  case $command in '' | *' info') command='' && : >"$scratch/want" && return 0 ;; esac
+  local rest=0
+  case $command in
+    '' | *' info') # which speaks of the machine that it runs on
+      cat "$scratch/want" >>"$scratch/new"
+      command='' && : >"$scratch/want" && return 0
+      ;;
+  esac
   count=$((count + 1))
   bash -c "$command" >"$scratch/out" 2>"$scratch/err" </dev/null || true
   cat "$scratch/out" "$scratch/err" >"$scratch/got"
   if [ "$(tail -n 1 "$scratch/want")" = ... ]; then
+    rest=1
     sed -i '$d' "$scratch/want"
     head -n "$(wc -l <"$scratch/want")" "$scratch/got" >"$scratch/head"
     mv "$scratch/head" "$scratch/got"
   fi
+  cat "$scratch/got" >>"$scratch/new"
+  if [ $rest = 1 ]; then echo ... >>"$scratch/new"; fi
   if ! diff "$scratch/want" "$scratch/got" >"$scratch/diff"; then
     wrong "$command"
     sed 's/^</  page:    /; s/^>/  program: /' "$scratch/diff"
@@ -80,7 +91,7 @@ script() { # runs a ```sh block
 }
 
 while IFS= read -r line || [ -n "$line" ]; do
-  number=$((number + 1))
+  number=$((number + 1)) shown=1
   case $inside:$line in
     no:'```sh') inside=script at=$number && : >"$scratch/script" ;;
     no:'```') inside=console ;;
@@ -104,9 +115,13 @@ while IFS= read -r line || [ -n "$line" ]; do
         case $line in *\\) more=1 command=${command%\\} ;; esac
       elif [ -n "$command" ]; then
         printf '%s\n' "$line" >>"$scratch/want"
+        shown=0
       fi
       ;;
   esac
+  if [ $shown = 1 ]; then printf '%s\n' "$line" >>"$scratch/new"; fi
 done <"$page"
+if [ "$write" = --write ]; then cp "$scratch/new" "$page"; fi
 printf '%s commands, %s differ\n' "$count" "$bad"
+if [ "$bad" != 0 ]; then printf 'what is printed is right?  %s %s %s --write\n' "$0" "$1" "$2"; fi
 [ "$bad" = 0 ] && [ "$count" -gt 0 ]
