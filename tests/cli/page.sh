@@ -28,7 +28,7 @@ done
 ln -s "$top"/{examples,include,lua,templates,tests} "$scratch/in/"
 cd "$scratch/in"
 # A library built with sanitizers wants its users linked with them.
-if grep -q '^PTXSMITH_SANITIZE:BOOL=ON' "$bin/CMakeCache.txt"; then
+if grep -q '^PTXSMITH_SANITIZE:[A-Z]*=ON' "$bin/CMakeCache.txt"; then
   printf '#!/bin/sh\nexec %s -fsanitize=address,undefined "$@"\n' "$(command -v cc)" >"$scratch/bin/cc"
   chmod +x "$scratch/bin/cc"
 fi
