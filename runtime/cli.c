@@ -84,7 +84,7 @@ static CliOptId find_option(Parser *p, const char *name, size_t n, bool is_lette
 }
 
 static Status read_number(Parser *p, const CliOpt *o, const char *text, uint64_t *out) {
-  uint64_t most = o->takes == TAKES_COUNT ? UINT32_MAX : UINT64_MAX;
+  uint64_t most = o->takes == TAKES_COUNT ? INT32_MAX : UINT64_MAX;
   uint64_t least = o->takes == TAKES_COUNT ? 1 : 0;
   char *end = NULL;
   errno = 0;
@@ -152,6 +152,20 @@ static Status take(Parser *p, const char *word, bool *options) {
   return id == OPT_COUNT ? ST_INPUT : take_option(p, id, eq ? eq + 1 : NULL);
 }
 
+// Options that only add to another one.
+static Status check_alone(const Cli *c, Diag *d) {
+  static const struct { CliOptId opt, needs; uint32_t verbs; } adds[] = {
+      {OPT_ANNOTATE, OPT_COUNTERS, IN_VERIFY | IN_BENCH | IN_RUN},
+      {OPT_ROOF, OPT_COUNTERS, IN_VERIFY | IN_BENCH | IN_RUN},
+      {OPT_TOLERANCE, OPT_EXPECT, IN_RUN},
+  };
+  for (size_t i = 0; i < sizeof adds / sizeof *adds; i++)
+    if (adds[i].verbs >> c->verb & 1 && cli_has(c, adds[i].opt) && !cli_has(c, adds[i].needs))
+      return diag_error(d, NOWHERE, "--%s does nothing without --%s", cli_opts[adds[i].opt].name,
+                        cli_opts[adds[i].needs].name);
+  return ST_OK;
+}
+
 Status cli_parse(Arena *a, int argc, const char *const *argv, Cli *out, Diag *d) {
   *out = (Cli){.verb = CLI_HELP};
   if (argc < 2) return diag_error(d, NOWHERE, "no verb given; `ptxsmith help` lists them");
@@ -170,7 +184,7 @@ Status cli_parse(Arena *a, int argc, const char *const *argv, Cli *out, Diag *d)
   const CliVerb *verb = &cli_verbs[out->verb];
   if (!cli_has(out, OPT_HELP) && out->noperands < verb->least)
     return diag_error(d, NOWHERE, "usage: ptxsmith %s %s", verb->name, verb->operands);
-  return ST_OK;
+  return cli_has(out, OPT_HELP) ? ST_OK : check_alone(out, d);
 }
 
 // ---- help ---------------------------------------------------------------------------------------

@@ -51,6 +51,7 @@ enum { // the same as bits, for the table of options
   IN_MODELLED = IN_TIMED & ~IN_VERIFY, // times on sim come from counters
   IN_ALL = (1 << CLI_VERB_COUNT) - 1,
   IN_UNITS = IN_CHECK | IN_SWEEP | IN_CAMPAIGN | IN_WORKER, // ask interrupt_pending() in between
+  IN_TEMPLATES = IN_LIST | IN_BUILD | IN_PLAN,
   IN_REPORT = IN_ALL & ~(IN_GEN | IN_HELP),
 };
 
@@ -69,12 +70,13 @@ enum { // the same as bits, for the table of options
   X(V, "v", 0, TEXT, "FILE.npy", IN_VERIFY | IN_BENCH, "values, shaped like the keys")             \
   X(SAVE, "save", 0, TEXT, "DIR", IN_VERIFY | IN_BENCH | IN_RUN,                                   \
     "write the outputs there: o.npy and lse.npy, or argN.npy")           \
-  X(HOOK, "hook", 0, TEXT, "FILE.inc", IN_BUILD, "a score or mask rule of your own")              \
-  X(TARGET, "target", 't', TEXT, "sm_NN[a]", IN_BUILD, "raise the target of the PTX")             \
+  X(HOOK, "hook", 0, TEXT, "FILE.hook", IN_BUILD,                                                  \
+    "PTX lines of your own that change scores or mask keys")                                       \
+  X(TARGET, "target", 't', TEXT, "sm_NN[a|f]", IN_BUILD, "raise the target of the PTX")             \
   X(LOC, "loc", 0, FLAG, "", IN_GEN | IN_DUMP, "write .file and .loc, for profilers")              \
   X(OUTPUT, "output", 'o', TEXT, "FILE", IN_GEN, "write there; nothing is left when it fails")     \
   X(ANNOTATE, "annotate", 0, FLAG, "", IN_DUMP | IN_COUNTED,                                       \
-    "each PTX line with its template line; counters: lines with counts")                           \
+    "each PTX line with its template line; of counters: with its counts")                           \
   X(STATS, "stats", 0, FLAG, "", IN_DUMP, "instruction mix, registers, hot loop")                  \
   X(SASS, "sass", 0, FLAG, "", IN_DUMP, "machine code, by ptxas and a disassembler on the PATH")   \
   X(DIFF, "diff", 0, TEXT, "'[TEMPLATE|FILE.ptx] [name=value ...]'", IN_DUMP,                      \
@@ -85,7 +87,7 @@ enum { // the same as bits, for the table of options
   X(CLUSTER, "cluster", 0, TEXT, "X[,Y[,Z]]", IN_PTX, "blocks of a cluster")                       \
   X(SMEM, "smem", 0, NUMBER, "BYTES", IN_PTX, "dynamic shared memory of a block")                  \
   X(ARG, "arg", 0, LIST, "SPEC", IN_PTX,                                                           \
-    "next argument: in:X.npy inout:f32[8]=iota out:f32[64,32] i32:7")                              \
+    "in:X.npy inout:f32[8]=iota out:f32[4,2] i32:7 tmap:... bytes:...")                              \
   X(EXPECT, "expect", 0, LIST, "FILE.npy", IN_RUN,                                                 \
     "what the next output must hold; - leaves one out")                                            \
   X(TOLERANCE, "tolerance", 0, TEXT, "abs=A,rel=R,ulps=U", IN_RUN,                                 \
@@ -93,7 +95,7 @@ enum { // the same as bits, for the table of options
   X(COUNTERS, "counters", 0, FLAG, "", IN_VERIFY | IN_BENCH | IN_RUN,                              \
     "count one launch on the interpreter, line by line")                                           \
   X(ROOF, "roof", 0, TEXT, "dram=GB/s,f32=GFLOP/s,...", IN_COUNTED,                                \
-    "ceilings to hold counters against; by default an H200's")                                     \
+    "ceilings to hold --counters against; by default an H200's")                                     \
   X(SAMPLES, "samples", 0, COUNT, "N", IN_BENCH | IN_SWEEP | IN_CAMPAIGN | IN_WORKER,              \
     "timed launches; by default as many as fit 200 ms")                                            \
   X(HOT, "hot", 0, FLAG, "", IN_BENCH | IN_SWEEP | IN_WORKER,                                      \
@@ -105,8 +107,10 @@ enum { // the same as bits, for the table of options
   X(FROM, "from", 0, TEXT, "STORE.jsonl", IN_PLAN, "rows of the planner's table from a sweep's results")   \
   X(INTO, "into", 0, TEXT, "TABLE.txt", IN_PLAN | IN_SWEEP,                                        \
     "put the rows that the results make into this table")                                          \
-  X(STEPS, "limit", 0, NUMBER, "N", IN_PTX,                                                        \
-    "sim: at most N warp instructions a launch, for loops without end")                            \
+  X(STEPS, "limit", 0, NUMBER, "N", IN_PTX | IN_VERIFY | IN_BENCH | IN_WORKER,                      \
+    "sim: at most N warp instructions a launch; 0: any number")             \
+  X(SWEEP_STEPS, "steps", 0, NUMBER, "N", IN_SWEEP | IN_CAMPAIGN,                                   \
+    "sim: at most N warp instructions a launch; 0: any number")                \
   X(SANITIZE, "sanitize", 0, FLAG, "", IN_TIMED | IN_RUN,                                          \
     "sim: look for data races, barrier misuse and unfinished copies")                              \
   X(SCHEDULE, "schedule", 0, NUMBER, "SEED", IN_TIMED | IN_RUN,                                    \
@@ -118,7 +122,7 @@ enum { // the same as bits, for the table of options
   X(ISA, "isa", 0, TEXT, "baseline|avx2|avx512", IN_DEVICE | IN_COUNTERS,                          \
     "sim's host instructions")                                                                     \
   X(ROWS, "rows", 0, FLAG, "", IN_PLAN, "the rows of the planner's tables: which still hold")      \
-  X(TEMPLATES, "templates", 0, TEXT, "DIR", IN_ALL, "a folder with templates/ and lua/ to use")    \
+  X(TEMPLATES, "templates", 0, TEXT, "DIR", IN_TEMPLATES, "a folder with templates/ and lua/ to use")    \
   X(JSON, "json", 0, FLAG, "", IN_REPORT, "one JSON object a line")                                \
   X(HELP, "help", 'h', FLAG, "", IN_ALL, "the verb's options")
 
@@ -133,7 +137,7 @@ typedef enum CliTakes {
   TAKES_FLAG,
   TAKES_TEXT,
   TAKES_LIST,   // text, as often as wanted
-  TAKES_COUNT,  // 1 .. 2^32-1
+  TAKES_COUNT,  // 1 .. 2^31-1
   TAKES_NUMBER, // 0 .. 2^64-1
 } CliTakes;
 

@@ -24,6 +24,7 @@ CLI_VERBS(X)
 #undef X
 
 Status cmd_session(Cmd *c, Session **out); // with --templates
+uint64_t cmd_step_limit(const Cmd *c);     // --limit, of sweeps --steps; 0: none
 void cmd_schedule(Cmd *c, uint64_t seed); // of what runs on the open device from now on
 Status cmd_device(Cmd *c, Device **out);   // --device, --threads, --isa, --seed
 Status cmd_problem(Cmd *c, Problem **out); // --problem: a name or values
@@ -35,6 +36,8 @@ Status cmd_planner_tables(Cmd *c, PlannerTable *out);
 Status cmd_choose(Cmd *c, const PlannerAsk *ask, const Problem *p, PlannerChoice *out);
 // The rows that a store's results make: printed, or put into the table --into.
 Status cmd_rows_from(Cmd *c, const char *store);
+// An error when one of these options is given: they are `for_what`, and what is asked for is none.
+Status cmd_refuse(Cmd *c, const CliOptId *opts, int n, const char *for_what);
 Status cmd_build_opts(Cmd *c, VariantOpts *out); // --target, --hook, --loc
 
 #endif

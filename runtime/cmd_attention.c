@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "cmd_counters.h"
 #include "npy.h"
+#include "outfile.h"
 #include "timer.h"
 #include "verify_data.h"
 
@@ -136,12 +138,21 @@ static Status choose(Cmd *c, Subject *s) {
   return ST_OK;
 }
 
+// What is written and said in the end, before anything runs.
+static Status check_ends(Cmd *c) {
+  static const char *const names[] = {"o.npy", "lse.npy", NULL};
+  const char *dir = c->cli->text[OPT_SAVE];
+  Status st = dir ? outfile_probe_folder(c->arena, dir, names, c->diag) : ST_OK;
+  return st ? st : cmd_check_roof(c);
+}
+
 Status subject_open(Cmd *c, Subject *out) {
   *out = (Subject){.template_name = c->cli->operand[0]};
   const TemplateInfo *info;
   Status st = cmd_session(c, &out->session);
   // A wrong template name is told before anything about the problem.
   if (!st) st = session_template(out->session, out->template_name, &info, c->diag);
+  if (!st) st = check_ends(c);
   if (!st) st = open_problem(c, out, info);
   if (!st) st = cmd_build_opts(c, &out->opts.build);
   if (!st) st = cmd_device(c, &out->device);
@@ -150,6 +161,7 @@ Status subject_open(Cmd *c, Subject *out) {
   out->opts.grid = (uint32_t)c->cli->number[OPT_GRID];
   out->opts.threads = (int)c->cli->number[OPT_THREADS];
   out->opts.sanitize = cli_has(c->cli, OPT_SANITIZE);
+  out->opts.step_limit = cmd_step_limit(c);
   out->opts.schedule = c->cli->number[OPT_SCHEDULE];
   out->opts.save_dir = c->cli->text[OPT_SAVE];
   out->opts.plan = (PlanOpts){.grid = out->opts.grid, .build = out->opts.build};

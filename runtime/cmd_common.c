@@ -12,13 +12,17 @@ Status cmd_session(Cmd *c, Session **out) {
   return c->session ? ST_OK : ST_INPUT;
 }
 
+uint64_t cmd_step_limit(const Cmd *c) {
+  return c->cli->number[cli_has(c->cli, OPT_STEPS) ? OPT_STEPS : OPT_SWEEP_STEPS];
+}
+
 void cmd_schedule(Cmd *c, uint64_t seed) {
   const Cli *cli = c->cli;
   SimOpts opts = {.threads = (int)cli->number[OPT_THREADS],
                   .isa = cli->text[OPT_ISA],
                   .seed = seed,
                   .completion = sim_completion_of(seed),
-                  .step_limit = cli->number[OPT_STEPS],
+                  .step_limit = cmd_step_limit(c),
                   .sanitize = cli_has(cli, OPT_SANITIZE),
                   // times on sim are made of counts; else they are taken where they are asked for
                   .counters = cli->verb == CLI_COUNTERS || IN_MODELLED >> cli->verb & 1};
@@ -27,7 +31,8 @@ void cmd_schedule(Cmd *c, uint64_t seed) {
 
 // What only the interpreter can do is never left out in silence.
 static Status refuse_sim_options(Cmd *c, const char *device) {
-  static const CliOptId only[] = {OPT_SANITIZE, OPT_SCHEDULES, OPT_SCHEDULE, OPT_STEPS, OPT_ISA};
+  static const CliOptId only[] = {OPT_SANITIZE, OPT_SCHEDULES, OPT_SCHEDULE,
+                                   OPT_STEPS,    OPT_SWEEP_STEPS, OPT_ISA};
   for (size_t i = 0; i < sizeof only / sizeof *only; i++)
     if (cli_has(c->cli, only[i]))
       return diag_error(c->diag, NOWHERE, "--%s is the interpreter's: it needs --device sim, not %s",
@@ -52,6 +57,14 @@ Status cmd_device(Cmd *c, Device **out) {
     cmd_schedule(c, cli->number[OPT_SCHEDULE]);
   }
   *out = c->device;
+  return ST_OK;
+}
+
+Status cmd_refuse(Cmd *c, const CliOptId *opts, int n, const char *for_what) {
+  for (int i = 0; i < n; i++)
+    if (cli_has(c->cli, opts[i]))
+      return diag_error(c->diag, NOWHERE, "--%s is %s, and %s is none", cli_opts[opts[i]].name, for_what,
+                        c->cli->operand[0]);
   return ST_OK;
 }
 

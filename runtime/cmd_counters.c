@@ -9,7 +9,7 @@
 void cmd_count(Cmd *c) {
   const Cli *cli = c->cli;
   SimOpts opts = {.threads = (int)cli->number[OPT_THREADS], .isa = cli->text[OPT_ISA],
-                  .step_limit = cli->number[OPT_STEPS], .counters = true};
+                  .step_limit = cmd_step_limit(c), .counters = true};
   device_sim_opts(c->device, &opts);
 }
 
@@ -17,6 +17,11 @@ static Status read_roof(Cmd *c, Roof *out) {
   *out = roof_h200;
   const char *text = c->cli->text[OPT_ROOF];
   return text ? roof_parse(c->arena, text, out, c->diag) : ST_OK;
+}
+
+Status cmd_check_roof(Cmd *c) {
+  Roof roof;
+  return read_roof(c, &roof);
 }
 
 Status cmd_show_counts(Cmd *c, const char *name, Kernel *k) {
@@ -70,15 +75,25 @@ Status cmd_count_subject(Cmd *c, const Subject *s) {
 }
 
 Status cmd_counters(Cmd *c) {
-  const char *dot = strrchr(c->cli->operand[0], '.');
-  if (dot && !strcmp(dot, ".ptx")) return cmd_run(c);
+  static const CliOptId of_file[] = {OPT_KERNEL, OPT_BLOCK, OPT_CLUSTER, OPT_SMEM, OPT_ARG},
+                        of_template[] = {OPT_PROBLEM, OPT_HOOK, OPT_TARGET, OPT_TEMPLATES};
+  const char *name = c->cli->operand[0], *dot = strrchr(name, '.');
   Subject s;
-  Status st = subject_open(c, &s);
   uint32_t grid[3] = {0};
+  if (dot && !strcmp(dot, ".ptx")) {
+    Status st = cmd_refuse(c, of_template, 4, "for a template");
+    if (!st && c->cli->params.n) st = diag_error(c->diag, NOWHERE, "%s is PTX: it takes no parameters", name);
+    return st ? st : cmd_run(c);
+  }
+  Status st = cmd_refuse(c, of_file, 5, "for a file's kernel");
+  if (!st && cli_has(c->cli, OPT_GRID3)) st = cmd_dims(c, OPT_GRID3, grid);
+  if (!st && (grid[1] > 1 || grid[2] > 1))
+    st = diag_error(c->diag, NOWHERE, "--grid: \"%s\": a template's grid is a number of blocks",
+                    c->cli->text[OPT_GRID3]);
+  if (!st) st = subject_open(c, &s);
   if (st) return st;
-  if (cli_has(c->cli, OPT_GRID3)) st = cmd_dims(c, OPT_GRID3, grid);
   s.opts.plan.grid = grid[0];
-  if (!st) st = cmd_count_subject(c, &s);
+  st = cmd_count_subject(c, &s);
   subject_close(&s);
   return st;
 }

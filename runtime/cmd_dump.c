@@ -15,6 +15,9 @@ static bool is_file(const char *name) {
 static Status subject_open(Cmd *c, const char *name, const Params *params, DumpSubject *out) {
   *out = (DumpSubject){0};
   if (is_file(name)) {
+    static const CliOptId of_template[] = {OPT_HOOK, OPT_TARGET, OPT_LOC};
+    Status no = cli_has(c->cli, OPT_DIFF) ? ST_OK : cmd_refuse(c, of_template, 3, "for a template");
+    if (no) return no;
     if (params->n)
       return diag_error(c->diag, NOWHERE, "%s is PTX: it takes no parameters", name);
     Source *src;

@@ -88,22 +88,49 @@ static char *shape_text(Arena *a, const ArgDecl *g, const char *const *names) {
   return arena_printf(a, "%s]", t);
 }
 
+// A Lua line's own text; NULL when it is none.
+static const char *lua_line(const Source *src, uint32_t line, const char **end) {
+  size_t len;
+  const char *s = source_line(src, line, &len);
+  *end = s + len;
+  while (s < *end && (*s == ' ' || *s == '\t')) s++;
+  if (s == *end || *s++ != '|') return NULL;
+  while (s < *end && *s == ' ') s++;
+  return s;
+}
+
+// Adds a line of a call to what is between `start` and `to`; true when its closing parenthesis was there.
+static bool take_call(const char *s, const char *end, int *depth, const char *start, char **to) {
+  char quote = 0;
+  for (; s < end; s++) {
+    if (quote && *s == '\\' && s + 1 < end) *(*to)++ = *s++;
+    else if (quote) quote = *s == quote ? 0 : quote;
+    else if (*s == '"' || *s == '\'') quote = *s;
+    else if (end - s > 1 && s[0] == '-' && s[1] == '-') break; // a comment
+    else if (*s == '(') ++*depth;
+    else if (*s == ')' && !--*depth) return true;
+    *(*to)++ = *s;
+  }
+  while (*to > start && (*to)[-1] == ' ') --*to;
+  if (*to > start) *(*to)++ = ' '; // instead of the line's end
+  return false;
+}
+
 // The next `| constrain(condition, "message")` of a template from line *at on; what stands between
 // the parentheses, NULL when there is none.
 static char *next_constraint(Arena *a, const Source *src, uint32_t *at) {
-  static const char word[] = "constrain";
+  static const char word[] = "constrain(";
   for (; src && *at <= src->nlines; ++*at) {
-    size_t len;
-    const char *line = source_line(src, *at, &len), *end = line + len;
-    while (line < end && (*line == ' ' || *line == '\t')) line++;
-    if (line == end || *line++ != '|') continue;
-    while (line < end && *line == ' ') line++;
-    if ((size_t)(end - line) < sizeof word || memcmp(line, word, sizeof word - 1)) continue;
+    const char *end, *line = lua_line(src, *at, &end);
+    if (!line || (size_t)(end - line) < sizeof word - 1 || memcmp(line, word, sizeof word - 1)) continue;
+    char *text = arena_alloc(a, src->len + src->nlines + 2), *to = text;
+    int depth = 1;
     line += sizeof word - 1;
-    while (line < end && (*line == ' ' || *line == '(')) line++;
-    while (end > line && (end[-1] == ')' || end[-1] == ' ')) end--;
+    while (line && !take_call(line, end, &depth, text, &to) && ++*at <= src->nlines)
+      line = lua_line(src, *at, &end);
     ++*at;
-    return arena_strndup(a, line, (size_t)(end - line));
+    *to = 0;
+    return text;
   }
   return NULL;
 }

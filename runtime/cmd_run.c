@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd_counters.h"
+#include "outfile.h"
 #include "run_ptx.h"
 
 typedef struct Request {
@@ -85,6 +86,18 @@ static Status read_args(Cmd *c, Request *r) {
   if (!st && cli_has(c->cli, OPT_TOLERANCE))
     st = run_tolerance(c->arena, c->cli->text[OPT_TOLERANCE], &r->tolerance, c->diag);
   return st ? st : read_expected(c, r);
+}
+
+// What is written and said in the end, before anything runs.
+static Status check_ends(Cmd *c, const Request *r) {
+  const char *dir = c->cli->text[OPT_SAVE], **names = arena_array(c->arena, const char *, r->nargs + 1);
+  int n = 0;
+  for (int i = 0; i < r->nargs; i++)
+    if (r->args[i].role >= RUN_INOUT) names[n++] = arena_printf(c->arena, "arg%d.npy", i);
+  names[n] = NULL;
+  if (dir && !n) return diag_error(c->diag, NOWHERE, "--save: the kernel has no output");
+  Status st = dir ? outfile_probe_folder(c->arena, dir, names, c->diag) : ST_OK;
+  return st ? st : cmd_check_roof(c);
 }
 
 static Status find_kernel(Cmd *c, Request *r, const Source *src) {
@@ -242,6 +255,7 @@ Status cmd_run(Cmd *c) {
   if (!st) st = find_kernel(c, &r, src);
   if (!st) st = read_shape(c, &r);
   if (!st) st = read_args(c, &r);
+  if (!st) st = check_ends(c, &r);
   if (!st) st = run_args_check(r.module, r.entry, r.args, r.nargs, c->diag);
   if (!st) st = cmd_device(c, &dev);
   if (!st) st = run_on(c, &r, dev, src);

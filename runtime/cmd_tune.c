@@ -17,12 +17,16 @@ static const char *const *worker_args(Cmd *c) {
   static const CliOptId passed[] = {OPT_DEVICE, OPT_THREADS, OPT_ISA,  OPT_SEED,
                                      OPT_HOOK,   OPT_TARGET,  OPT_TEMPLATES, OPT_SCHEDULE, OPT_SANITIZE};
   enum { N = sizeof passed / sizeof *passed };
-  const char **args = arena_array(c->arena, const char *, 2 * N + 1);
+  const char **args = arena_array(c->arena, const char *, 2 * N + 3);
   int n = 0;
   for (int i = 0; i < N; i++) {
     if (!cli_has(c->cli, passed[i])) continue;
     args[n++] = arena_printf(c->arena, "--%s", cli_opts[passed[i]].name);
     if (cli_opts[passed[i]].takes != TAKES_FLAG) args[n++] = c->cli->text[passed[i]];
+  }
+  if (cli_has(c->cli, OPT_SWEEP_STEPS)) {
+    args[n++] = arena_printf(c->arena, "--%s", cli_opts[OPT_STEPS].name);
+    args[n++] = c->cli->text[OPT_SWEEP_STEPS];
   }
   return args;
 }

@@ -58,6 +58,7 @@ static Status read_job(Cmd *c, Arena *a, const Params *fields, Job *job, Diag *d
                         .stage = say_stage,
                         .ctx = a}};
   VerifyOpts *verify = &job->opts.verify;
+  verify->step_limit = cmd_step_limit(c);
   Status st = cmd_build_opts(c, &verify->build);
   if (st) return st;
   verify->plan = (PlanOpts){.grid = verify->grid, .build = verify->build};

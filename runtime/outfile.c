@@ -65,3 +65,49 @@ Status outfile_folder(Arena *a, const char *dir, Diag *d) {
   if (access(path, W_OK | X_OK)) return cannot_write(dir, errno, d);
   return ST_OK;
 }
+
+// ---- before the work ---------------------------------------------------------------------------
+// A file is made there and removed: what else there is to ask does not tell of every file system.
+static Status probe_in(Arena *a, const char *dir, const char *shown, Diag *d) {
+  char *path = arena_printf(a, "%s/.%ld.XXXXXX", dir, (long)getpid());
+  int fd = mkstemp(path);
+  if (fd < 0) return cannot_write(shown, errno, d);
+  close(fd);
+  unlink(path);
+  return ST_OK;
+}
+
+// "." for a name without a folder.
+static char *folder_of(Arena *a, const char *path) {
+  const char *slash = strrchr(path, '/');
+  return !slash ? arena_strdup(a, ".") : arena_strndup(a, path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+Status outfile_probe(Arena *a, const char *path, Diag *d) {
+  struct stat st;
+  size_t n = strlen(path);
+  if (n && path[n - 1] == '/') return cannot_write(path, EISDIR, d);
+  if (stat(path, &st)) return probe_in(a, folder_of(a, path), path, d);
+  if (S_ISDIR(st.st_mode)) return cannot_write(path, EISDIR, d);
+  if (!S_ISREG(st.st_mode)) return access(path, W_OK) ? cannot_write(path, errno, d) : ST_OK;
+  char *real = realpath(path, NULL);
+  Status probed = probe_in(a, folder_of(a, real ? real : path), path, d);
+  free(real);
+  return probed;
+}
+
+Status outfile_probe_folder(Arena *a, const char *dir, const char *const *names, Diag *d) {
+  struct stat st;
+  char *there = arena_strdup(a, dir);
+  for (size_t n = strlen(there); n > 1 && there[n - 1] == '/'; n--) there[n - 1] = 0;
+  bool exists = !stat(there, &st);
+  while (stat(there, &st)) { // the first that is there holds those that would be made
+    if (errno != ENOENT) return cannot_write(dir, errno, d);
+    there = folder_of(a, there);
+  }
+  if (!S_ISDIR(st.st_mode)) return cannot_write(dir, ENOTDIR, d);
+  Status probed = probe_in(a, there, dir, d);
+  for (int i = 0; !probed && exists && names[i]; i++)
+    probed = outfile_probe(a, arena_printf(a, "%s/%s", there, names[i]), d);
+  return probed;
+}

@@ -62,7 +62,7 @@ static Status verify_attention(Session *s, DeviceRun *run, const VerifyOpts *opt
   if (st == ST_OK) st = check_memory(run->dev, device_run_bytes(run->op), d);
   if (st == ST_OK && opts->real) st = check_real(opts->real, g.problem, runner.in_dtype, d);
   if (st == ST_OK) st = session_file(s, "lua/expect.txt", &expect, d);
-  if (run->plan.build.hook_path) g.rule = hook_rule_new(s, run->plan.build.hook_path, opts->seed);
+  if (run->plan.build.hook_path) g.rule = hook_rule_new(s, run->plan.build.hook_path, opts->seed, opts->step_limit);
   if (st == ST_OK) st = all_gates(&g, expect, d);
   hook_rule_free(g.rule);
   return st;
@@ -92,6 +92,8 @@ static const char *reproduce(Arena *a, const Session *s, const Device *dev,
   if (opts->sanitize) text = arena_printf(a, "%s --sanitize", text);
   if (opts->schedule)
     text = arena_printf(a, "%s --schedule %llu", text, (unsigned long long)opts->schedule);
+  if (opts->step_limit)
+    text = arena_printf(a, "%s --limit %llu", text, (unsigned long long)opts->step_limit);
   if (opts->real_args) text = arena_printf(a, "%s %s", text, opts->real_args);
   return text;
 }

@@ -69,6 +69,7 @@ typedef struct VerifyOpts {
   const AttnInputs *real; // the user's tensors, NULL for generated ones
   const char *real_args;  // how they were given ("--q q.npy ..."), for the command that repeats it
   const char *save_dir;   // o.npy, lse.npy; NULL for none
+  uint64_t step_limit;    // of sim: also for what runs there whatever the device
   bool sanitize; uint64_t schedule; // how sim was told to run: for the command that repeats it
   bool quick;             // closed form + expect only (after the timed loop)
   VariantOpts build;

@@ -11,7 +11,7 @@ enum { HOOK_DRAWS = 8 };
 struct HookRule {
   Session *session;
   const char *path;
-  uint64_t seed;
+  uint64_t seed, step_limit;
   int64_t heads, seqlen_q, seqlen_k;
   int64_t every, samples; // rows (batch, head, query) numbered 0, every, 2 every ..
   // [samples, seqlen_k]: scores of the oracle, rounded to fp32 as the hook gets them, and of the
@@ -20,10 +20,10 @@ struct HookRule {
   int draws;
 };
 
-HookRule *hook_rule_new(Session *s, const char *path, uint64_t seed) {
+HookRule *hook_rule_new(Session *s, const char *path, uint64_t seed, uint64_t step_limit) {
   HookRule *h = calloc(1, sizeof *h);
   if (!h) abort();
-  *h = (HookRule){.session = s, .path = path, .seed = seed};
+  *h = (HookRule){.session = s, .path = path, .seed = seed, .step_limit = step_limit};
   return h;
 }
 
@@ -148,6 +148,7 @@ static Status apply_rule(HookRule *h, const Problem *p, uint64_t bytes, Diag *d)
   PlanOpts opts = {.build = {.hook_path = h->path}};
   Status st = device_open("sim", &sim, d);
   if (st != ST_OK) return st;
+  device_sim_opts(sim, &(SimOpts){.step_limit = h->step_limit});
   Arena *a = arena_new();
   Params params = {0};
   Problem *sampled = problem_copy(a, p);

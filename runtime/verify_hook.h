@@ -7,7 +7,7 @@
 // The oracle makes all scores, the template hook_eval runs the user's own lines on them in the
 // interpreter, and hook_rule_score gives the results back row by row.
 typedef struct HookRule HookRule;
-HookRule *hook_rule_new(Session *s, const char *path, uint64_t seed);
+HookRule *hook_rule_new(Session *s, const char *path, uint64_t seed, uint64_t step_limit);
 void hook_rule_free(HookRule *h);
 // For one set of inputs and the rows that `opts` asks for; needs seqlen_k floats of host memory for
 // each of them, twice and once more for every further draw.  Sets opts->draws.

@@ -37,7 +37,7 @@ static Problem *complete(Fixture *f, const char *text, const char *hook) {
 // Both oracles on random inputs; the host's by way of hook_eval where there is a hook.
 static Status run_both(Fixture *f, const Problem *p, const char *hook, int64_t every, Ran *r) {
   DeviceOracle o = {.session = f->s, .dev = f->sim, .hook_path = hook, .seed = 3};
-  HookRule *rule = hook ? hook_rule_new(f->s, hook, 3) : NULL;
+  HookRule *rule = hook ? hook_rule_new(f->s, hook, 3, 0) : NULL;
   ReferenceOpts opts = {.threads = 2, .every = every};
   *r = (Ran){0};
   Status st = inputs_make(p, p->dtype, FILL_NAN, &r->in, f->d);
