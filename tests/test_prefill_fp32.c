@@ -1,21 +1,23 @@
-// prefill_tile and prefill_fma verified on the interpreter: every head_dim, shapes of lanes and
-// tiles, every rule, lengths near the edges of tiles, and sanitized in several schedules.
+// prefill_thread, prefill_tile and prefill_fma verified on the interpreter: every head_dim, shapes of
+// lanes and tiles, every rule, lengths near the edges of tiles, and sanitized in several schedules.
 #include "verify_kit.h"
 
 #define FMA "prefill_fma tile_q=32 tile_k=32 warps=4 lanes_q=2"
 #define L1 "prefill_tile stages=0 tile_k=16 block=64"
 #define TILE "prefill_tile stages=2 tile_k=16 block=64"
-static const char *const rungs[] = {FMA, L1, TILE};
+#define THREAD "prefill_thread block=64" // two warps: each walks from its own first key on
+static const char *const rungs[] = {FMA, L1, TILE, THREAD};
 enum { RUNGS = sizeof rungs / sizeof *rungs };
 
 // The defaults of every head_dim, causal and not, grouped heads.
 static void every_head_dim(void **state) {
   static const int dims[] = {32, 64, 96, 128, 192, 256};
-  static const char *const on[] = {"prefill_fma", "prefill_tile stages=0", "prefill_tile"};
+  static const char *const on[] = {"prefill_fma", "prefill_tile stages=0", "prefill_tile",
+                                   "prefill_thread"};
   static const char *const types[] = {"f32", "f16", "bf16"};
   Fixture *f = *state;
   for (int i = 0; i < 6; i++)
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < 4; k++)
       fixture_pass(f, on[k],
                    arena_printf(f->a, "b=1,hq=3,hkv=1,sq=70,sk=133,d=%d,causal=%d,dtype=%s",
                                 dims[i], i % 2, types[k ? (i + k) % 3 : 0]));
@@ -32,6 +34,7 @@ static void lanes_and_tiles(void **state) {
       "prefill_tile queries=1 slice=2 stages=0 unroll=1",
       "prefill_tile queries=8 slice=8 stages=4 unroll=4 block=256",
       "prefill_tile queries=2 slice=16 stages=3 tile_k=64",
+      "prefill_thread slice=8 block=256 vec=2",
   };
   for (size_t i = 0; i < sizeof params / sizeof *params; i++)
     fixture_pass(*state, params[i], "b=1,hq=2,hkv=1,sq=150,sk=170,d=64,causal=1");
@@ -87,6 +90,7 @@ static void hooked(void **state) {
   for (int i = 0; i < 3; i++) {
     fixture_hooked(*state, "prefill_fma", cases[i].hook, cases[i].problem, ST_OK);
     fixture_hooked(*state, "prefill_tile", cases[i].hook, cases[i].problem, ST_OK);
+    fixture_hooked(*state, "prefill_thread", cases[i].hook, cases[i].problem, ST_OK);
   }
 }
 
