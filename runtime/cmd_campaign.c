@@ -1,7 +1,9 @@
 // campaign: predict, then measure, rung by rung.
 #include "cmd_tune.h"
+#include "interrupt.h"
 #include "progress.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 typedef struct Campaign {
@@ -12,7 +14,7 @@ typedef struct Campaign {
   Store predictions;
   DeviceInfo device;
   Progress progress;
-  int64_t done;
+  int64_t done, total;
   bool json, wrong, empty, left_out;
 } Campaign;
 
@@ -113,7 +115,6 @@ static Status measure_ceilings(Campaign *k, const Run *r, Ceiling *out) {
   Device *dev;
   Status st = cmd_device(k->c, &dev);
   if (st) return st;
-  k->device = *device_info(dev);
   st = ceiling_measure(k->session, dev, (uint64_t)problem_kv_bytes(r->problem), out, k->c->diag);
   device_close(dev);
   k->c->device = NULL;
@@ -129,6 +130,19 @@ static Status predict_rung(Campaign *k, const Run *r, Expected *out) {
 
 // ---- measuring ----------------------------------------------------------------------------------
 
+// A line a point: a rung may take long, and whoever reads a log sees that it goes on.
+static void tell_point(Campaign *k, const Outcome *o, double expected) {
+  if (o->kind == OUT_PRUNED || o->kind == OUT_AGAIN) return;
+  progress_clear(&k->progress);
+  printf("  %" PRId64 " of %" PRId64 ": %s: ", k->done, k->total, params_get(&o->fields, "point"));
+  if (o->kind == OUT_OK)
+    printf("%s%.2f us, expected %.2f\n", wire_number(&o->fields, "modelled") ? "modelled " : "",
+           wire_number(&o->fields, "median_us"), expected);
+  else
+    printf("%s\n", outcome_name(o->kind));
+  fflush(stdout);
+}
+
 static Status measure_rung(Campaign *k, const Run *r, const Expected *expected, Rows *rows) {
   Status st = ST_OK;
   tune_begin_run(&k->tuner);
@@ -140,6 +154,7 @@ static Status measure_rung(Campaign *k, const Run *r, const Expected *expected, 
     if (!o.fields.n) break; // Ctrl-C between two points
     rows_add(k->c->arena, rows, &o);
     if (k->json) cmd_outcome_json(k->c, r, &o);
+    else tell_point(k, &o, expected[i].us);
   }
   return st;
 }
@@ -178,33 +193,43 @@ static void announce_expected(Campaign *k, const Run *r, const Expected *expecte
   fflush(stdout);
 }
 
-static Status climb(Campaign *k, const Run *r) {
+static Status predict(Campaign *k, const Run *r, Expected **expected) {
   if (!r->predicts) {
     fprintf(stderr, "%s: no prediction, so it is not measured\n", r->name);
     k->left_out = true;
     return ST_OK;
   }
-  Rows rows = {0};
-  Expected *expected = arena_array(k->c->arena, Expected, r->npoints + 1);
+  *expected = arena_array(k->c->arena, Expected, r->npoints + 1);
   announce(k, r);
-  Status st = predict_rung(k, r, expected);
-  if (st) return st;
-  announce_expected(k, r, expected);
-  st = measure_rung(k, r, expected, &rows);
+  Status st = predict_rung(k, r, *expected);
+  if (!st) announce_expected(k, r, *expected);
+  return st;
+}
+
+static Status climb(Campaign *k, const Run *r, const Expected *expected) {
+  Rows rows = {0};
+  if (!k->json) printf("%s%s: measuring %s\n", k->done ? "" : "\n", r->name, r->spec);
+  Status st = measure_rung(k, r, expected, &rows);
   k->wrong |= rows.wrong > 0;
   k->empty |= rows.ok == 0;
   Status printed = st && st != ST_INTERRUPTED ? st : print_rung(k, r, &rows);
   return st ? st : printed;
 }
 
+// All predictions stand before the first measurement.
 static Status climb_all(Campaign *k) {
   int n;
   const Run *runs = script_runs(k->script, &n);
-  int64_t total = 0;
-  for (int i = 0; i < n; i++) total += runs[i].predicts ? runs[i].npoints : 0;
-  progress_begin(&k->progress, stderr, "variants", total);
+  Expected **expected = arena_array(k->c->arena, Expected *, n + 1);
+  for (int i = 0; i < n; i++) k->total += runs[i].predicts ? runs[i].npoints : 0;
+  progress_begin(&k->progress, stderr, "variants", k->total);
   Status st = ST_OK;
-  for (int i = 0; i < n && !st; i++) st = climb(k, &runs[i]);
+  for (int i = 0; i < n && !st; i++) {
+    if (interrupt_pending()) return ST_INTERRUPTED;
+    st = predict(k, &runs[i], &expected[i]);
+  }
+  for (int i = 0; i < n && !st; i++)
+    if (expected[i]) st = climb(k, &runs[i], expected[i]);
   progress_clear(&k->progress);
   return st;
 }
@@ -212,8 +237,11 @@ static Status climb_all(Campaign *k) {
 Status cmd_campaign(Cmd *c) {
   TuneOpts opts;
   Campaign k = {.c = c, .json = cli_has(c->cli, OPT_JSON), .predictions = {.fd = -1}};
+  Params given = {0};
   Status st = cmd_session(c, &k.session);
-  if (!st) st = script_open(k.session, c->cli->operand[0], NULL, c->cli->text[OPT_HOOK],
+  if (!st) st = cmd_device_info(c, &k.device); // shapes are smaller on sim
+  if (!st) params_set(c->arena, &given, "device", k.device.is_sim ? "sim" : "cuda");
+  if (!st) st = script_open(k.session, c->cli->operand[0], &given, c->cli->text[OPT_HOOK],
                            &k.script, c->diag);
   if (!st) st = cmd_tune_opts(c, k.session, k.script, &opts);
   if (st) {

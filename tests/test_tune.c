@@ -386,15 +386,19 @@ static void wrong_scripts_are_told_apart(void **state) {
 // Built-in scripts are for GPUs that are not at hand: each run has a point that can be built for it.
 static void built_in_scripts_can_be_run(void **state) {
   (void)state;
+  static const char *const devices[] = {"cuda", "sim"};
   static const char *const names[] = {"prefill_rows", "prefill_f32", "prefill_hopper", "ceilings",
                                       "quickstart", "foundation", "prefill", "decode"};
   const DeviceInfo h200 = {.name = "H200", .sm = 90, .sm_suffix = 'a', .smem_optin = 232448};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+  for (size_t i = 0; i < 2 * sizeof names / sizeof *names; i++) {
+    const char *name = names[i / 2];
     Diag *d = diag_new();
     Session *s = session_open(NULL, d);
     Script *script;
+    Params given = {0};
     int n;
-    if (script_open(s, names[i], NULL, NULL, &script, d)) fail_msg("%s: %s", names[i], diag_text(d));
+    params_set(d->arena, &given, "device", devices[i % 2]);
+    if (script_open(s, name, &given, NULL, &script, d)) fail_msg("%s: %s", name, diag_text(d));
     const Run *r = script_runs(script, &n);
     assert_int_equal(tune_check(s, r, n, d), ST_OK);
     for (int k = 0; k < n; k++) {
@@ -408,7 +412,7 @@ static void built_in_scripts_can_be_run(void **state) {
                           r[k].template_name, &choice);
         good = fit.step == FIT_DONE;
       }
-      if (!good) fail_msg("%s, %s: %s", names[i], r[k].name, fit.why ? fit.why : "no point");
+      if (!good) fail_msg("%s, %s: %s", name, r[k].name, fit.why ? fit.why : "no point");
     }
     script_close(script);
     session_close(s);

@@ -1,5 +1,7 @@
 -- The decode ladder, rung by rung, on the device that is there.  docs/ladder.md is its record.
--- Every rung says what it expects, and why, before it is measured.
+-- Every rung says what it expects, and why, before it is measured.  On sim the same rungs have shapes
+-- that an interpreter does in a second.
+local on_sim = rawget(given, "device") == "sim"
 local attention = require("ptxsmith.attention")
 
 -- What a launch costs beside the bytes: launch and ramp are in the read ceiling of the same size
@@ -60,6 +62,13 @@ local shapes = {
   "b=1,hq=32,hkv=32,sk=16384", "b=16,hq=32,hkv=32,sk=4096",
 }
 
+if on_sim then shapes = { "b=1,hq=2,hkv=2,sk=1024", "b=2,hq=8,hkv=2,sk=640" } end
+
+local one_head = on_sim and "b=1,hq=2,hkv=2,sq=1,sk=1024,d=128" or "b=1,hq=8,hkv=8,sq=1,sk=16384,d=128"
+
+-- Chunks fill an H200; on sim there are fewer keys to split.
+local function chunks(list) return on_sim and { 1, 3 } or list end
+
 local function table_of(dtype)
   local list = {}
   for i, shape in ipairs(shapes) do list[i] = shape .. ",sq=1,d=128,dtype=" .. dtype end
@@ -72,16 +81,16 @@ return {
       name = "R1: loads to registers, a second launch combines",
       doc = "what the foundation left: bf16, one request",
       template = "decode_splitk",
-      problems = { "b=1,hq=8,hkv=8,sq=1,sk=16384,d=128,dtype=bf16" },
-      params = { chunks = { 16, 32, 64 }, warps = { 4 }, unroll = { 4 }, tile_q = { 1 } },
+      problems = { one_head .. ",dtype=bf16" },
+      params = { chunks = chunks { 16, 32, 64 }, warps = { 4 }, unroll = { 4 }, tile_q = { 1 } },
       predict = splitk_us,
     },
     {
       name = "R2: tensor cores, copies ahead, a second launch combines",
       doc = "what the second launch costs, beside R3",
       template = "decode_mma",
-      problems = { "b=1,hq=8,hkv=8,sq=1,sk=16384,d=128,dtype=bf16" },
-      params = { chunks = { 16, 33 }, warps = { 4 }, stages = { 3 }, tile_k = { 16, 32 }, fused = { false } },
+      problems = { one_head .. ",dtype=bf16" },
+      params = { chunks = chunks { 16, 33 }, warps = { 4 }, stages = { 3 }, tile_k = { 16, 32 }, fused = { false } },
       predict = mma_us,
     },
     {
@@ -89,10 +98,10 @@ return {
       doc = "bf16, the whole table",
       template = "decode_mma",
       problems = table_of("bf16"),
-      params = { chunks = { 1, 2, 4, 16, 33 }, warps = { 4, 8 }, stages = { 3 }, tile_k = { 16, 32 } },
+      params = { chunks = chunks { 1, 2, 4, 16, 33 }, warps = { 4, 8 }, stages = { 3 }, tile_k = { 16, 32 } },
       where = function(v, p)
         local blocks = p.batch * p.heads_kv * v.chunks
-        return v.warps * v.tile_k <= 128 and blocks >= 120 and blocks <= 1100
+        return v.warps * v.tile_k <= 128 and (on_sim or blocks >= 120 and blocks <= 1100)
       end,
       predict = mma_us,
     },
@@ -101,7 +110,7 @@ return {
       doc = "bf16, the whole table",
       template = "decode_span",
       problems = table_of("bf16"),
-      params = { chunks = { 128, 132 }, warps = { 4, 8 }, stages = { 3, 5 }, tile_q = { 4, 8 } },
+      params = { chunks = on_sim and { 6, 8 } or { 128, 132 }, warps = { 4, 8 }, stages = { 3, 5 }, tile_q = { 4, 8 } },
       where = function(v, p)
         local fits = v.warps * v.stages <= 24 and (v.warps == 4 or v.tile_q == 4)
         return fits and p.heads_q // p.heads_kv <= v.tile_q
@@ -112,8 +121,8 @@ return {
       name = "R4: fp32 by multiply-adds, copies ahead",
       doc = "134 MB of the campaign's own case",
       template = "decode_fma",
-      problems = { "b=1,hq=8,hkv=8,sq=1,sk=16384,d=128,dtype=f32" },
-      params = { chunks = { 16, 33 }, warps = { 4, 8 }, stages = { 6, 12 }, unroll = { 1, 2 }, tile_q = { 1 } },
+      problems = { one_head .. ",dtype=f32" },
+      params = { chunks = chunks { 16, 33 }, warps = { 4, 8 }, stages = { 6, 12 }, unroll = { 1, 2 }, tile_q = { 1 } },
       where = function(v) return v.warps * v.stages * v.unroll <= 96 end,
       predict = fma_us,
     },

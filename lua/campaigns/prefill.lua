@@ -1,5 +1,7 @@
 -- The prefill ladder, rung by rung, on the device that is there.  docs/ladder.md is its record.
--- Every rung says what it expects, and why, before it is measured.
+-- Every rung says what it expects, and why, before it is measured.  On sim the same rungs have shapes
+-- that an interpreter does in a second.
+local on_sim = rawget(given, "device") == "sim"
 local attention = require("ptxsmith.attention")
 
 -- One query a thread: registers are filled from L1 at 128 bytes a clock, an element of K and V for
@@ -14,11 +16,11 @@ local function thread_us(p, work, ceiling)
 end
 
 -- Several queries a thread: for 256 multiply-adds 440 issue slots with rows from L1, 370 with rows
--- from shared memory, and two warps a scheduler that wait for half of the time.
+-- from shared memory, and two warps a scheduler that wait for half of the time.  SMs without a block idle.
 local function tile_us(p, work, ceiling)
   local slots = work.params.stages == 0 and 440 or 370
   return {
-    us = attention.fma_us(p, ceiling) * slots / 256 / 0.5,
+    us = attention.fma_us(p, ceiling) * slots / 256 / 0.5 / math.min(1, work.blocks / ceiling.sm_count),
     why = ("%d issue slots for 256 multiply-adds, and as long again in waiting"):format(slots),
   }
 end
@@ -29,7 +31,7 @@ local function fma_us(p, work, ceiling)
   local v, cut = work.params, 1
   if p.causal == 1 then cut = 1 + (v.tile_q + v.tile_k) / p.seqlen_k end
   return {
-    us = attention.fma_us(p, ceiling) * cut / (0.88 * 0.9) + 2,
+    us = attention.fma_us(p, ceiling) * cut / (0.88 * 0.9) / math.min(1, work.blocks / ceiling.sm_count) + 2,
     why = "88 % of the issue slots are multiply-adds; a tenth is waiting",
   }
 end
@@ -86,6 +88,9 @@ end
 
 local function square(d, causal, dtype)
   local list = {}
+  if on_sim then
+    return { ("b=1,hq=2,hkv=1,sq=160,sk=224,d=%d,causal=%d,dtype=%s"):format(d, causal, dtype or "bf16") }
+  end
   for _, s in ipairs { 512, 2048, 8192 } do
     local h = 2048 // d
     list[#list + 1] = ("b=%d,hq=%d,hkv=%d,sq=%d,sk=%d,d=%d,causal=%d,dtype=%s"):format(
@@ -99,7 +104,9 @@ local function fp32_rung(name, template, predict, params, doc)
   for _, d in ipairs { 64, 128 } do
     for causal = 0, 1 do
       local shape = "b=4,hq=%d,hkv=%d,sq=4096,sk=4096,d=%d,causal=%d,dtype=f32"
-      problems[#problems + 1] = shape:format(2048 // d, 2048 // d, d, causal)
+      if on_sim then shape = "b=1,hq=%d,hkv=%d,sq=80,sk=144,d=%d,causal=%d,dtype=f32" end
+      local heads = on_sim and 1 or 2048 // d
+      problems[#problems + 1] = shape:format(heads, heads, d, causal)
     end
   end
   return {
@@ -143,7 +150,8 @@ return {
       name = "R0: one query a thread",
       doc = "fp32, no tensor cores, no shared memory",
       template = "prefill_thread",
-      problems = { "b=1,hq=16,hkv=16,sq=2048,sk=2048,d=128" },
+      problems = { on_sim and "b=1,hq=2,hkv=2,sq=80,sk=144,d=128"
+        or "b=1,hq=16,hkv=16,sq=2048,sk=2048,d=128" },
       params = { vec = { 4 }, slice = { 2 }, block = { 128 } },
       limit = 900,
       predict = thread_us,
