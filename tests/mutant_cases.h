@@ -44,27 +44,41 @@ static const char *const decode_problems[] = {
     "b=1,hq=2,hkv=1,sq=1,sk=65,chunks=2", // one key in the last tile
     "b=2,hq=6,hkv=2,sq=7,sk=75,chunks=3,causal=1",
     "b=1,hq=1,sq=3,sk=60,chunks=12",          // three rows, no power of two
-    "b=1,hq=1,sq=33,sk=32,chunks=3,causal=1", // a row that sees no key beside one of many
+    "b=1,hq=1,sq=33,sk=32,chunks=4,causal=1", // a row that sees no key beside one of many
     "b=1,hq=3,hkv=1,sq=7,sk=4,chunks=2,causal=1",
     "b=1,hq=2,hkv=2,sq=1,sk=0,chunks=1",
     "b=2,hq=2,hkv=1,sq=0,sk=9,chunks=2",
+    "b=0,hq=2,hkv=1,sq=2,seqlens_k=seed:3,sk=20,chunks=2",
     "b=1,hq=2,hkv=1,sq=3,sk=200,chunks=2,wl=75,wr=40",
     "b=2,hq=6,hkv=2,sq=3,sk=170,chunks=2,causal=1,wl=90,softcap=3,alibi=1,sinks=1",
     "b=1,hq=2,hkv=1,sq=2,sk=100,chunks=3,softcap=2",
     "b=2,hq=2,hkv=2,sq=2,sk=90,chunks=1,alibi=1",
     "b=1,hq=2,hkv=1,sq=7,sk=4,chunks=2,causal=1,sinks=1",
-    "b=3,hq=2,hkv=1,sq=2,seqlens_k=100/0/37,chunks=2,causal=1",
+    "b=3,hq=4,hkv=2,sq=2,seqlens_k=100/0/37,chunks=2,causal=1,alibi=1",
+    "b=4,hq=1,sq=1,seqlens_k=17/9/33/20,chunks=8", // pieces that begin in any of them
     "b=35,hq=3,hkv=1,sq=2,seqlens_k=seed:3,sk=20,chunks=2", // more sequences than lanes
     "b=2,hq=2,hkv=1,sq=2,sk=190,chunks=1,page=24", // no multiple of a tile
     "b=2,hq=2,hkv=1,sq=2,sk=96,chunks=2,page=24",  // whole pages
     "b=2,hq=2,hkv=1,sq=2,sk=24,chunks=1,page=24",
     "b=2,hq=2,hkv=1,sq=2,sk=2,chunks=1,page=2",
+    "b=1,hq=2,hkv=1,sq=2,sk=17,chunks=2,page=17", // one key in the last tile and no page behind it
+    "b=1,hq=2,hkv=1,sq=2,sk=97,chunks=1,page=97", // and that tile is copied in the loop
 };
 enum {
   EVERYWHERE = 4, // problems that every variant takes
   PREFILL_PROBLEMS = sizeof prefill_problems / sizeof *prefill_problems,
   DECODE_PROBLEMS = sizeof decode_problems / sizeof *decode_problems,
 };
+
+// Variants that some lines need, with their problem: for the templates that have these parameters.
+static const struct { const char *set[2][2], *problem; } specials[] = {
+    // warps that go past whole items at once
+    {{{"warps", "2"}}, "b=40,hq=2,hkv=1,sq=1,sk=9,chunks=2"},
+    // more pieces than one level merges
+    {{{"tree", "1"}}, "b=1,hq=2,hkv=1,sq=1,sk=640,chunks=40"},
+    // one warpgroup of three is blind to two tiles, and only the stages order it behind the copies
+    {{{"tile_q", "192"}, {"turns", "0"}}, "b=1,hq=2,hkv=1,sq=$q5,sk=$k11,causal=1"}};
+enum { SPECIALS = sizeof specials / sizeof *specials };
 
 // What a problem may ask for, and the parameter of the templates that have it.
 static const struct { const char *text, *param; } rules[] = {
@@ -196,6 +210,21 @@ static inline bool is_swept(const char *name) {
   return strcmp(name, "causal") != 0;
 }
 
+static inline void bench_specials(Bench *b) {
+  Depth depth = {ROUND, 1, b->deep};
+  for (int i = 0; i < SPECIALS; i++) {
+    bool decode = strstr(specials[i].problem, "chunks=") != NULL, has = true;
+    Params p = b->base;
+    for (int k = 0; k < 2 && specials[i].set[k][0]; k++) {
+      has &= decl_of(b, specials[i].set[k][0]) != NULL;
+      p = with(b, &p, specials[i].set[k][0], specials[i].set[k][1]);
+    }
+    if (!has || !is_legal(b, &p) || decode != (b->tmpl->kind == KIND_DECODE)) continue;
+    b->variants++;
+    bench_problem(b, &p, specials[i].problem, &depth);
+  }
+}
+
 static inline void bench_sweep(Bench *b) {
   int n;
   const char *const *problems = problems_of(b, &n);
@@ -215,6 +244,7 @@ static inline void bench_sweep(Bench *b) {
       for (int i = 0; i < EVERYWHERE; i++) bench_problem(b, &p, problems[i], &depth);
     }
   }
+  bench_specials(b);
 }
 
 static inline int launches_of(const Bench *b) {
