@@ -24,6 +24,7 @@ const ProblemName problem_names[] = {
      "the pages of the sequences, row by row: 5/0/3; made up unless given"},
     {"d", "head_dim", PROBLEM_SIZE, 1, "elements of a head"},
     {"dv", "head_dim_v", PROBLEM_SIZE, 1, "elements of a value; head_dim unless given"},
+    {"shared", "shared_kv", PROBLEM_FLAG, 0, "v is the first head_dim_v elements of k: one tensor"},
     {"words", "words", PROBLEM_SIZE, 0, "32-bit words of a buffer (ceilings)"},
     {"causal", "causal", PROBLEM_FLAG, 0, "query i sees keys j <= i + seqlen_k - seqlen_q"},
     {"wl", "window_left", PROBLEM_SIZE, -1, "keys before the query's own that it sees; -1: all"},
@@ -404,7 +405,7 @@ double problem_kv_bytes(const Problem *p) {
   int64_t batch = problem_int(p, "batch", 1), alike = problem_varlen(p) ? 1 : batch;
   double keys = 0;
   for (int64_t b = 0; b < batch; b += alike) keys += (double)alike * (double)problem_len_k(p, b);
-  return problem_float(p, "heads_kv", 1) * keys *
-         (problem_float(p, "head_dim", 1) + (double)problem_head_dim_v(p)) *
+  double dim_v = problem_int(p, "shared_kv", 0) ? 0 : (double)problem_head_dim_v(p);
+  return problem_float(p, "heads_kv", 1) * keys * (problem_float(p, "head_dim", 1) + dim_v) *
          dtype_bytes(problem_kv_dtype(p, p->has_dtype ? p->dtype : DT_F32));
 }

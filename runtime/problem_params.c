@@ -63,6 +63,7 @@ static void fix_rules(Arena *a, const Problem *p, const TemplateInfo *t, Params 
                {"paged", "block table for pages of keys", problem_int(p, "page_size", 0) > 0},
                {"dtype_kv", "element type of its own for k and v",
                 p->has_dtype_kv && p->has_dtype && p->dtype_kv != p->dtype},
+               {"shared_kv", "K and V of one tensor", problem_int(p, "shared_kv", 0) != 0},
                {"head_dim_v", "head_dim_v of its own",
                 problem_head_dim_v(p) != problem_int(p, "head_dim", problem_head_dim_v(p))}};
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {

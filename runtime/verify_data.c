@@ -193,7 +193,12 @@ Status inputs_make(const Problem *p, Dtype t, Fill fill, AttnInputs *out, Diag *
   Dtype kv = problem_kv_dtype(p, t);
   Status st = host_tensor_make(&out->q, t, 4, q, &layout_q, fill, d);
   if (st == ST_OK) st = make_with_tail(&out->k, kv, k, &layout_k, fill, d);
-  if (st == ST_OK) st = make_with_tail(&out->v, kv, v, &layout_v, fill, d);
+  if (st == ST_OK && problem_int(p, "shared_kv", 0)) { // the same memory; what is written last holds
+    out->v = out->k;
+    out->v.t.shape[3] = v[3];
+  } else if (st == ST_OK) {
+    st = make_with_tail(&out->v, kv, v, &layout_v, fill, d);
+  }
   if (st == ST_OK) st = make_rules(p, b, hq, out, d);
   if (st == ST_OK) st = make_descale(p, b, dtype_bytes(t) > 1 && kv != t ? 0 : hq, k[2], out, d);
   if (st != ST_OK) inputs_free(out);
@@ -212,6 +217,7 @@ void inputs_end(const Problem *p, AttnInputs *in) {
 }
 
 void inputs_free(AttnInputs *in) {
+  if (in->v.host == in->k.host) in->v = (HostTensor){0}; // shared_kv
   host_tensor_free(&in->q);
   host_tensor_free(&in->k);
   host_tensor_free(&in->v);

@@ -79,6 +79,7 @@ Status kernel_inputs(const Operator *op, const AttnInputs *in, uint64_t seed, Ke
   const Problem *p = op->problem;
   *out = (KernelInputs){.t = {in->q, in->k, in->v, in->slopes, in->sinks, in->descale[0],
                                 in->descale[1], in->descale[2]}};
+  if (!takes(op, IN_V)) out->t[IN_V] = (HostTensor){0}; // a part of K
   Status st = ST_OK;
   for (int i = IN_OFFSETS_Q; i < NINPUTS && st == ST_OK; i++) {
     if (!takes(op, i)) continue;
@@ -88,6 +89,7 @@ Status kernel_inputs(const Operator *op, const AttnInputs *in, uint64_t seed, Ke
   const HostTensor *from[] = {&in->q, &in->k, &in->v};
   const Layout *l[] = {&layout_q, &layout_k, &layout_v};
   for (int i = 0; i <= IN_V && st == ST_OK; i++) {
+    if (!out->t[i].host) continue;
     bool paged = i && takes(op, IN_TABLE), packed = takes(op, i ? IN_OFFSETS_K : IN_OFFSETS_Q);
     if (!paged && !packed) continue;
     out->own[i] = true;

@@ -165,8 +165,9 @@ static Status run_on_device(void *ctx, const Problem *p, const AttnInputs *in, u
 
 Status runner_of_operator(DeviceRun *run, Runner *out, Diag *d) {
   const char *const needed[] = {"q", "k", "v", "o"};
+  bool shared = problem_int(run->op->problem, "shared_kv", 0); // V is a part of K
   for (int i = 0; i < 4; i++)
-    if (!operator_arg(run->op, needed[i]))
+    if (!operator_arg(run->op, needed[i]) && !(shared && i == 2))
       return diag_fail(d, ST_INPUT, "%s takes no tensor %s: it is not attention",
                        run->op->step[0].variant->id, needed[i]);
   const ArgDecl *lse = operator_arg(run->op, "lse");

@@ -83,6 +83,16 @@ static inline void dense_input(HostTensor *h, Diag *d) {
   *h = dense;
 }
 
+static inline void dense_inputs(AttnInputs *in, Diag *d) {
+  bool shared = in->v.host == in->k.host; // V is a part of K
+  int64_t dim_v = in->v.t.shape[3];
+  dense_input(&in->q, d);
+  dense_input(&in->k, d);
+  if (!shared) return dense_input(&in->v, d);
+  in->v = in->k;
+  in->v.t.shape[3] = dim_v;
+}
+
 // ---- what an order of sums may change ------------------------------------------------------------
 // Gate 2 measures the error e of one order of sums and allows 2 e.  With scores of some hundreds that
 // is no bound: few rows have more than one key of weight, so e is the rounding of few numbers, and

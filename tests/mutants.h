@@ -127,8 +127,7 @@ static inline Status input_open(MutantRun *m, InputForm form) {
     grow_sinks(&x->in);
   }
   if (form == IN_NO_LSE && m->split) infinite_input(op->problem, &x->in);
-  HostTensor *own[] = {&x->in.q, &x->in.k, &x->in.v};
-  for (int i = 0; i < 3 && form != IN_STRIDED; i++) dense_input(own[i], m->diag);
+  if (form != IN_STRIDED) dense_inputs(&x->in, m->diag);
   st = reference_attention(op->problem, &x->in, 1, &x->ref, m->diag);
   if (st == ST_OK && (form == IN_LARGE || (m->runner.in_dtype == DT_F32 && few_keys(op->problem))))
     input_slack(op->problem, x);

@@ -499,6 +499,7 @@ static void check_decode(Kit *k, Session *s, const char *name, const char *mark,
 #define SPLITK "decode_splitk", "L1::no_allocate"
 #define MMA "decode_mma", "async"
 #define SPAN "decode_span", "async"
+#define LATENT "decode_latent", "async"
 #define FMA "decode_fma", "async"
 static void test_decode_reads_once(void **state) {
   Kit *k = *state;
@@ -520,6 +521,8 @@ static void test_decode_reads_once(void **state) {
   check_decode(k, s, SPAN, "head_dim=128 dtype=bf16 dtype_kv=e4m3", "b=2,hq=8,hkv=2,sq=1,sk=301,d=128", 7,
                2 * 2 * 2 * 301 * 128);
   check_decode(k, s, SPAN, "head_dim=64 dtype=f16 dtype_kv=e5m2", "b=1,hq=6,hkv=1,sq=2,sk=77,d=64", 3, 2 * 77 * 64);
+  // K and V are one tensor: 1,152 bytes a key
+  check_decode(k, s, LATENT, "dtype=bf16", "b=3,hq=16,hkv=1,sq=2,sk=301,d=576,dv=512", 7, 3 * 301 * 1152);
   check_decode(k, s, FMA, "tile_q=4", "b=2,hq=8,hkv=2,sq=1,sk=301,d=128", 7, 2 * 2 * 2 * 301 * 512);
   session_close(s);
 }

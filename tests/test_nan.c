@@ -17,6 +17,7 @@ static const Subject subjects[] = {
     {"prefill_wgmma", "sq=70,sk=150,d=64,dtype=e4m3", false},
     {"decode_mma", "sq=3,sk=150,d=64,dtype=f16,chunks=2", true},
     {"decode_span", "sq=3,sk=150,d=64,dtype=bf16,chunks=5", true},
+    {"decode_latent", "sq=3,sk=150,d=576,dv=512,shared=1,dtype=bf16,chunks=5", false}, // 0 x infinity is NaN
     {"decode_span", "sq=3,sk=150,d=64,dtype=f16,dtype_kv=e5m2,chunks=5", true},
     {"decode_span", "sq=3,sk=150,d=64,dtype=bf16,dtype_kv=e4m3,chunks=5", false},
 };
@@ -44,7 +45,7 @@ static void spoil(AttnInputs *in, Spoil what) {
   int64_t rows = in->q.t.shape[1], keys = in->k.t.shape[1], dim = in->q.t.shape[3];
   switch (what) {
   case NAN_IN_Q: host_set(&in->q, 1, rows - 1, 1, 5, NAN); break;
-  case NAN_IN_K: host_set(&in->k, 0, keys - 2, 0, 7, NAN); break;
+  case NAN_IN_K: host_set(&in->k, 0, keys - 2, 0, dim - 1, NAN); break; // no part of V
   case NAN_IN_V: host_set(&in->v, 1, 0, 0, 9, NAN); break;
   case INF_IN_K: host_set(&in->k, 0, 3, 0, 7, INFINITY); break;
   case INF_IN_V:

@@ -155,15 +155,15 @@ static void a_mask_the_template_lacks_is_refused(void **state) {
 static void rules_the_template_lacks_are_refused(void **state) {
   Fixture *f = *state;
   TemplateInfo t = {.name = "prefill_x", .kind = KIND_PREFILL, .params = decls, .nparams = 2};
-  const char *const asks[] = {"wl=3", "wr=0", "softcap=2", "alibi=1", "sinks=1", "d=64,dv=32"};
-  for (int i = 0; i < 6; i++) {
+  const char *const asks[] = {"wl=3", "wr=0", "softcap=2", "alibi=1", "sinks=1", "d=64,dv=32", "shared=1"};
+  for (int i = 0; i < 7; i++) {
     Params params = {0};
     diag_reset(f->d);
     assert_int_equal(problem_fix_params(f->a, accept(f, asks[i]), &t, &params, f->d), ST_INPUT);
     assert_non_null(strstr(diag_text(f->d), "prefill_x has no"));
   }
   Params params = {0}; // rules that rule nothing
-  Problem *p = accept(f, "wl=-1,wr=-1,softcap=0,alibi=0,sinks=0,d=64,dv=64");
+  Problem *p = accept(f, "wl=-1,wr=-1,softcap=0,alibi=0,sinks=0,shared=0,d=64,dv=64");
   assert_int_equal(problem_fix_params(f->a, p, &t, &params, f->d), ST_OK);
 }
 

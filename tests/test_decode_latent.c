@@ -1,0 +1,101 @@
+// decode_latent verified on the interpreter: lengths around the edges of tiles and spans, pages, lengths of
+// their own, heads and queries, and sanitized in several schedules; K and V of one tensor elsewhere.
+#include "verify_data.h"
+#include "verify_kit.h"
+
+static void pass(Fixture *f, const char *params, const char *problem) {
+  fixture_pass(f, arena_printf(f->a, "decode_latent %s", params), arena_printf(f->a, "%s,d=576", problem));
+}
+
+// One key less or more than a tile, than two; spans that begin and end within items, that hold several
+// items, none.  An odd number of tiles before an item lets the other group begin it.
+static void lengths_near_the_edges(void **state) {
+  static const int edges[] = {0, 1, 63, 64, 65, 128, 191, 193};
+  Fixture *f = *state;
+  for (int i = 0; i < 8; i++)
+    pass(f, "", arena_printf(f->a, "b=%d,hq=16,hkv=1,sq=1,sk=%d,dtype=%s,chunks=%d", 1 + i % 3,
+                             edges[i], i % 2 ? "f16" : "bf16", 1 + 2 * i % 7));
+  pass(f, "", "b=0,hq=16,hkv=1,sq=1,sk=5,dtype=bf16");
+  pass(f, "", "b=2,hq=16,hkv=1,sq=0,sk=5,dtype=bf16");
+}
+
+// Half a tile of rows, one and two, a last one with few; several queries under the causal mask.
+static void heads_and_queries(void **state) {
+  static const int shapes[][2] = {{16, 1}, {128, 1}, {16, 16}, {20, 4}};
+  Fixture *f = *state;
+  for (int i = 0; i < 4; i++)
+    pass(f, "", arena_printf(f->a, "b=%d,hq=%d,hkv=1,sq=%d,sk=%d,dtype=bf16,causal=%d,chunks=%d",
+                             1 + i % 2, shapes[i][0], shapes[i][1], 150 + 40 * i, i > 1, 2 + i));
+  pass(f, "", "b=1,hq=16,hkv=1,sq=16,sk=9,dtype=f16,causal=1"); // queries that see no key
+  pass(f, "", "b=1,hq=8,hkv=2,sq=3,sk=90,dtype=f16,causal=1,chunks=3");
+  pass(f, "", "b=1,hq=16,hkv=1,sq=1,sk=1200,dtype=bf16,chunks=19"); // a piece for each tile
+}
+
+// Pages that are smaller, as large, larger than a tile, and no power of two; sequences without a key.
+static void pages_and_lengths(void **state) {
+  static const int pages[] = {1, 16, 128, 24};
+  Fixture *f = *state;
+  for (int i = 0; i < 4; i++)
+    pass(f, "", arena_printf(f->a, "hq=16,hkv=1,sq=%d,seqlens_k=130/0/37/1/0/64,page=%d,dtype=bf16,"
+                             "causal=1,chunks=%d", 1 + i, pages[i], 1 + 2 * i));
+  pass(f, "", "b=2,hq=16,hkv=1,sq=1,sk=100,page=16,dtype=f16");
+  pass(f, "", "hq=16,hkv=1,sq=1,seqlens_k=0/0/0,dtype=f16,chunks=2");
+}
+
+static void rules(void **state) {
+  static const char *const given[] = {"", "", "alibi=1", "sinks=1", "lazy=0", ""};
+  static const char *const rest[] = {"window_left=70", "softcap=5", "sk=150", "sk=150", "scale=-0.1", "scale=0"};
+  Fixture *f = *state;
+  for (int i = 0; i < 6; i++)
+    pass(f, given[i], arena_printf(f->a, "b=1,hq=16,hkv=1,sq=3,%s%s,dtype=f16,causal=1,chunks=3",
+                                   strstr(rest[i], "sk") ? "" : "sk=150,", rest[i]));
+}
+
+static void sanitized(void **state) {
+  Fixture *f = *state;
+  for (uint64_t seed = 1; seed <= 2; seed++) {
+    fixture_sanitized(f, "decode_latent",
+                      seed == 1 ? "b=1,hq=48,hkv=1,sq=2,sk=200,d=576,dtype=bf16,causal=1,chunks=3"
+                                : "b=1,hq=48,hkv=1,sq=2,sk=200,d=576,dtype=bf16,chunks=5", seed);
+    fixture_sanitized(f, "decode_latent",
+                      "hq=16,hkv=1,sq=1,seqlens_k=70/0/130,page=16,d=576,dtype=bf16,chunks=3", seed);
+  }
+}
+
+static void what_is_refused(void **state) {
+  static const Refusal cases[] = {
+      {"decode_latent", "hq=16,hkv=1,sq=1,sk=5,d=576,dtype=f32", "dtype=f32"},
+      {"decode_latent", "hq=16,hkv=1,sq=1,sk=5,d=576,dv=128,dtype=bf16", "head_dim_v=128"},
+      {"decode_latent", "hq=16,hkv=1,sq=1,sk=5,d=576,dtype=bf16,shared=0", "shared_kv=0"},
+      {"decode_span", "hq=16,hkv=1,sq=1,sk=5,d=64,dtype=bf16,shared=1",
+       "decode_span has no K and V of one tensor, and the problem asks for one"},
+  };
+  REFUSED_ALL((Fixture *)*state, cases);
+}
+
+// V is K's memory: what is written to either is in both, and K's bytes are all there is to read.
+static void one_tensor(void **state) {
+  Fixture *f = *state;
+  Problem *p;
+  AttnInputs in;
+  const char *text = "b=2,hq=16,hkv=1,sq=1,sk=10,d=576,dv=512,shared=1,dtype=bf16";
+  assert_int_equal(problem_parse(f->a, text, &p, f->d), ST_OK);
+  assert_int_equal((int)problem_kv_bytes(p), 2 * 10 * 576 * 2);
+  assert_int_equal(inputs_make(p, DT_BF16, FILL_NAN, &in, f->d), ST_OK);
+  inputs_fill_random(&in, 1);
+  host_set(&in.v, 1, 9, 0, 511, 3);
+  host_set(&in.k, 1, 9, 0, 512, 4);
+  assert_true(host_get(&in.k, 1, 9, 0, 511) == 3 && host_get(&in.k, 1, 9, 0, 512) == 4);
+  assert_int_equal((int)in.v.t.shape[3], 512);
+  inputs_free(&in);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(lengths_near_the_edges), cmocka_unit_test(heads_and_queries),
+      cmocka_unit_test(pages_and_lengths),      cmocka_unit_test(rules),
+      cmocka_unit_test(sanitized),              cmocka_unit_test(what_is_refused),
+      cmocka_unit_test(one_tensor),
+  };
+  return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+}
