@@ -255,6 +255,8 @@ static void note_args(void **params, void **extra) {
   }
   fake.launches++;
   fake.captured += fake.capturing;
+  fake.in_graph += fake.capturing;
+  fake.ran += !fake.capturing;
 }
 CuResult fake_cuLaunchKernel(CuFunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                              unsigned by, unsigned bz, unsigned smem, CuStream s, void **params,
@@ -291,8 +293,10 @@ CuResult fake_cuLaunchKernelEx(const CuLaunchConfig *c, CuFunction f, void **par
 CuResult fake_cuEventCreate(CuEvent *e, unsigned flags) {
   ENTER_CURRENT();
   (void)flags;
+  int i = fake.made_events++ % FAKE_EVENTS;
   fake.events++;
-  return *e = (CuEvent)(uintptr_t)0x5000, 0;
+  fake.at[i] = 0;
+  return *e = (CuEvent)(uintptr_t)(0x5000 + i), 0;
 }
 CuResult fake_cuEventDestroy(CuEvent e) {
   (void)e;
@@ -300,7 +304,8 @@ CuResult fake_cuEventDestroy(CuEvent e) {
 }
 CuResult fake_cuEventRecord(CuEvent e, CuStream s) {
   ENTER_CURRENT();
-  (void)e, (void)s;
+  (void)s;
+  fake.at[(uintptr_t)e - 0x5000] = fake.ran + 1;
   return 0;
 }
 CuResult fake_cuEventSynchronize(CuEvent e) {
@@ -310,8 +315,9 @@ CuResult fake_cuEventSynchronize(CuEvent e) {
 }
 CuResult fake_cuEventElapsedTime(float *ms, CuEvent from, CuEvent to) {
   ENTER_CURRENT();
-  (void)from, (void)to;
-  return *ms = 0.25f, 0;
+  int begun = fake.at[(uintptr_t)from - 0x5000], ended = fake.at[(uintptr_t)to - 0x5000];
+  if (!begun || !ended) return 400; // never recorded
+  return *ms = 1e-3f * FAKE_LAUNCH_US * (float)(ended - begun), 0;
 }
 
 CuResult fake_cuTensorMapEncodeTiled(CuTensorMap *map, int type, uint32_t rank, void *address,
@@ -336,6 +342,7 @@ CuResult fake_cuStreamBeginCapture(CuStream s, int mode) {
   if (mode != CU_CAPTURE_THREAD_LOCAL) return 1;
   fake.capturing = true;
   fake.capture_broken = false;
+  fake.in_graph = 0;
   return fake.captured_stream = s, 0;
 }
 CuResult fake_cuStreamEndCapture(CuStream s, CuGraph *g) {
@@ -343,17 +350,18 @@ CuResult fake_cuStreamEndCapture(CuStream s, CuGraph *g) {
   ENTER_CURRENT();
   if (s != fake.captured_stream || fake.capture_broken) return *g = NULL, 901;
   fake.graphs++;
-  return *g = (CuGraph)(uintptr_t)0x6000, 0;
+  return *g = (CuGraph)(uintptr_t)(0x6000 + fake.in_graph), 0;
 }
 CuResult fake_cuGraphInstantiateWithFlags(CuGraphExec *e, CuGraph g, unsigned long long flags) {
   ENTER_CURRENT();
-  (void)g, (void)flags;
+  (void)flags;
   fake.execs++;
-  return *e = (CuGraphExec)(uintptr_t)0x7000, 0;
+  return *e = (CuGraphExec)((uintptr_t)g + 0x1000), 0;
 }
 CuResult fake_cuGraphLaunch(CuGraphExec e, CuStream s) {
   ENTER_CURRENT();
-  (void)e, (void)s;
+  (void)s;
+  fake.ran += (int)((uintptr_t)e - 0x7000);
   return 0;
 }
 CuResult fake_cuGraphExecDestroy(CuGraphExec e) {

@@ -7,6 +7,8 @@
 
 #include "cu_api.h"
 
+enum { FAKE_EVENTS = 64, FAKE_LAUNCH_US = 50 };
+
 typedef struct FakeCuda {
   // What it answers.
   int devices, driver_version;
@@ -31,6 +33,9 @@ typedef struct FakeCuda {
   bool capturing, capture_broken;
   CuStream captured_stream;
   int captured; // launches while capturing
+  // Its clock: a launch takes FAKE_LAUNCH_US, in a graph too; nothing else takes time.
+  int ran, in_graph; // launches until now, those of the graph that is being captured
+  int made_events, at[FAKE_EVENTS]; // `ran` when the event was recorded, and 1
   struct { // the last tensor map
     int type, interleave, swizzle, l2, fill;
     uint32_t rank, box[5], steps[5];

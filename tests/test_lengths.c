@@ -132,6 +132,11 @@ static void block_tables(void **state) {
       in_order &= page == used++;
     }
   assert_false(in_order);
+  p = fixture_problem(f, "hq=1,sq=1,d=8,seqlens_k=40/20,page=16,block_table=3/1/0/6/2/-1");
+  assert_true(problem_whole(p, "pool_pages", &pool) && pool == 7); // the last page that it names
+  p = fixture_problem(f, "hq=1,sq=1,d=8,seqlens_k=40/20,page=16,block_table=3/1/0/4/2/-1");
+  assert_true(problem_whole(p, "pool_pages", &pool) && pool == 6); // 5 pages, and a spare one
+  p = fixture_problem(f, "hq=1,sq=1,d=8,seqlens_k=70/2/0,page=16,pages=6");
   problem_set_int(p, "pool_pages", 5);
   assert_int_equal(lengths_fill(p, "block_table", 3, table, f->d), ST_INPUT);
   assert_non_null(strstr(diag_text(f->d), "pool_pages=5, the sequences need 6 pages"));

@@ -104,6 +104,10 @@ static void bad_files(void **state) {
   refuse(f, "fortran_order");
   build(f, 1, DICT("<f4", "False", "(2, -3)"), 24);
   refuse(f, "malformed shape");
+  build(f, 1, DICT("<f4", "False", "[2, 3]"), 24);
+  refuse(f, "malformed shape");
+  build(f, 1, DICT("<f4", "False", "2"), 8);
+  refuse(f, "malformed shape");
   build(f, 1, DICT("<f4", "False", "(6)"), 24);
   refuse(f, "malformed shape");
   build(f, 1, DICT("<f4", "False", "(1, 1, 1, 1, 1, 1, 1)"), 4);

@@ -35,11 +35,7 @@ static int registers(Pages *p, const TemplateInfo *t) {
 static void what_ptxas_gives(void **state) {
   static const char heading[] = "What the defaults take of an SM";
   Pages *p = *state;
-  int status, bad = 0;
-  if (!strstr(output_of(p, "ptxas --version 2>&1", &status), "release 13.0,")) {
-    print_message("skipped: the page's figures are of ptxas 13.0\n");
-    skip();
-  }
+  int bad = 0;
   Rows got = table_under(p, page_text(p, "kernels.md"), heading);
   for (int i = 0; i < got.n; i++) {
     const TemplateInfo *t;
@@ -57,6 +53,10 @@ static void what_ptxas_gives(void **state) {
 }
 
 int main(void) {
+  if (system("ptxas --version 2>&1 | grep -q 'release 13.0,'")) {
+    printf("skipped: the page's figures are of ptxas 13.0\n");
+    return 77;
+  }
   const struct CMUnitTest tests[] = {cmocka_unit_test(what_ptxas_gives)};
   return cmocka_run_group_tests(tests, pages_open, pages_close);
 }

@@ -134,6 +134,35 @@ static void uninitialised(void **state) {
                                     "add.u32 %r1, %r0, 1;")), 0);
 }
 
+// At a limit, and one past it.
+static void limits(void **state) {
+  (void)state;
+#define ENTRY "\n.target sm_90a\n.address_size 64\n.visible .entry k("
+  static const struct {
+    const char *text;
+    int errors;
+  } cases[] = {
+      {".version 8.0" ENTRY ".param .b8 x[4352]) { ret; }\n", 0},
+      {".version 8.0" ENTRY ".param .b8 x[4353]) { ret; }\n", 1},
+      {".version 8.1" ENTRY ".param .b8 x[32764]) { ret; }\n", 0},
+      {".version 8.1" ENTRY ".param .b8 x[32765]) { ret; }\n", 1},
+      {".version 8.0" ENTRY ") { .shared .b8 s[49152]; ret; }\n", 0},
+      {".version 8.0" ENTRY ") { .shared .b8 s[49153]; ret; }\n", 1},
+      {".version 8.0" ENTRY ") .maxntid 1024 { ret; }\n", 0},
+      {".version 8.0" ENTRY ") .maxntid 1025 { ret; }\n", 1},
+      {".version 8.0" ENTRY ") .maxntid 32, 32, 1 { ret; }\n", 0},
+      {".version 8.0" ENTRY ") .maxntid 32, 33, 1 { ret; }\n", 1},
+      {".version 8.0" ENTRY ") .reqntid 1, 1, 64 { ret; }\n", 0},
+      {".version 8.0" ENTRY ") .reqntid 1, 1, 65 { ret; }\n", 1},
+      {".version 8.0" ENTRY ") .reqntid 32 .maxntid 32 { ret; }\n", 1},
+      {".version 7.8\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n", 0},
+      {".version 7.7\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n", 1},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    if (errors_of(cases[i].text) != cases[i].errors)
+      fail_msg("not %d errors in\n%s", cases[i].errors, cases[i].text);
+}
+
 // The message names the template line that a PTX line came from.
 static void origins(void **state) {
   (void)state;
@@ -160,6 +189,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bad_files),     cmocka_unit_test(compilers_output), cmocka_unit_test(types),
       cmocka_unit_test(uninitialised), cmocka_unit_test(origins),
+      cmocka_unit_test(limits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 // Timing: the statistics, what is launched between the events, the modelled time of sim.
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -117,7 +118,7 @@ static void cold_launches_have_a_flush_each(void **state) {
   assert_int_equal(u.fake->launches, 2 * (1 + 2 + 10));
   assert_true(t.cold);
   assert_false(t.modelled);
-  assert_true(t.median_us == 250); // the fake's events are always 0.25 ms apart
+  assert_true(fabs(t.median_us - FAKE_LAUNCH_US) < 1e-3); // the flush is outside of the events
   assert_int_equal(t.samples, 10);
   assert_int_equal(bench_of(u.dev)->flush->step[0].grid[0], 2 * 132);
   close_setup(&u);
@@ -130,6 +131,7 @@ static void hot_launches_have_none(void **state) {
   Timing t = timed(&u, (TimeOpts){.warmup = 2, .samples = 10, .hot = true});
   assert_int_equal(u.fake->launches, 1 + 2 + 10);
   assert_false(t.cold);
+  assert_true(fabs(t.median_us - FAKE_LAUNCH_US) < 1e-3);
   assert_null(bench_of(u.dev)->flush);
   close_setup(&u);
 }
@@ -140,13 +142,13 @@ static void more_samples_than_events(void **state) {
   Timing t = timed(&u, (TimeOpts){.warmup = 1, .samples = 1300, .hot = true});
   assert_int_equal(u.fake->launches, 1 + 1 + 1300);
   assert_int_equal(t.samples, 1300);
-  assert_true(t.max_us == 250);
+  assert_true(fabs(t.max_us - FAKE_LAUNCH_US) < 1e-3);
   close_setup(&u);
 }
 
 static void samples_fit_the_budget(void **state) {
   (void)state;
-  Setup u = on_fake(); // 5 launches between two events of 0.25 ms: 50 us each
+  Setup u = on_fake(); // a launch is 50 us: 100 ms are 2000
   assert_int_equal(timed(&u, (TimeOpts){.hot = true}).samples, 2000);
   assert_int_equal(timed(&u, (TimeOpts){.hot = true, .budget_ms = 5}).samples, 100);
   assert_int_equal(timed(&u, (TimeOpts){.hot = true, .budget_ms = 0.1}).samples, 20);
@@ -159,10 +161,10 @@ static void graphs_hold_twenty_launches(void **state) {
   Timing t = timed(&u, (TimeOpts){.warmup = 1, .samples = 5, .graph = true, .hot = true});
   assert_int_equal(u.fake->launches, 1 + 1 + 20);
   assert_true(t.graph);
-  assert_true(t.median_us == 250.0 / 20);
+  assert_true(fabs(t.median_us - FAKE_LAUNCH_US) < 1e-3);
   t = timed(&u, (TimeOpts){.warmup = 1, .samples = 5, .graph = true});
   assert_int_equal(u.fake->launches, 2 * (1 + 1) + 20 * 2 + 20); // with flush, and flush alone
-  assert_true(t.median_us == 0); // the same 0.25 ms on both sides
+  assert_true(fabs(t.median_us - FAKE_LAUNCH_US) < 1e-3); // of 40 launches, 20 flushes off
   assert_int_equal(u.fake->graphs + u.fake->execs, 0);
   close_setup(&u);
 }
