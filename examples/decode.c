@@ -1,8 +1,8 @@
-/* Decode attention through the C API alone: one query per head over a key cache, on the GPU if there
- * is one and on the interpreter if there is none.
+/* Decode attention through the C API alone: one query per head over a key cache, on the GPU if
+ * there is one and on the interpreter if there is none.
  *
- * The inputs have a closed form: with Q = 0 every weight is equal, so with V[j] = 0.01 j every element
- * of O is 0.01 (seqlen_k - 1) / 2, and the log-sum-exp is ln(seqlen_k).
+ * The inputs have a closed form: with Q = 0 every weight is equal, so with V[j] = 0.01 j every
+ * element of O is 0.01 (seqlen_k - 1) / 2, and the log-sum-exp is ln(seqlen_k).
  *
  *   example_decode [DEVICE [SEQLEN_K]] */
 #include <math.h>

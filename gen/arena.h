@@ -26,7 +26,7 @@ char *arena_vprintf(Arena *a, const char *fmt, va_list ap);
 
 // Growable array in an arena: `T *v; int n, cap;` then *arena_push(a, v, n, cap) = x;
 #define arena_push(a, v, n, cap)                                                                   \
-  ((n) == (cap) ? ((v) = arena_push_grow((a), (v), sizeof *(v), (n), &(cap)), &(v)[(n)++])          \
+  ((n) == (cap) ? ((v) = arena_push_grow((a), (v), sizeof *(v), (n), &(cap)), &(v)[(n)++])         \
                 : &(v)[(n)++])
 void *arena_push_grow(Arena *a, void *v, size_t elem, int n, int *cap);
 // The same for a text: appends `len` bytes; there is room for a NUL behind them.

@@ -34,7 +34,7 @@
 // pipe       which hardware pipe issues it: for statistics and counters
 // effects    R reads memory, W writes memory, B barrier or fence, C control flow, S warp-collective
 //            (.sync), A asynchronous, - none; may be combined, as RW
-// handler    the decoder sim_NAME of the interpreter, or LATER: known, printed, checked, not executed
+// handler    the decoder sim_NAME of the interpreter, or LATER: known, printed, checked, not run
 //
 // Facts: PTX ISA 9.0; tests/test_ptx_forms_full.c holds every row against ptxas (13.0).
 

@@ -50,8 +50,9 @@ enum { MAP_BYTES = 128, MAP_ALIGN = 64 };
 
 // An Arg.  A value takes one kernel parameter NAME (.s32 .s64 .f32).  A tensor of rank R takes a
 // pointer NAME (.u64) and, for R > 1, R-1 strides NAME_stride_0 .. NAME_stride_<R-2> (.s64, bytes);
-// the last dimension is contiguous.  With a tensor map, NAME_map follows (128 bytes, aligned to 64),
-// which the Plan makes from the tensor that is bound.  A Problem binds tensors and values by these names.
+// the last dimension is contiguous.  With a tensor map, NAME_map follows (128 bytes, aligned to
+// 64), which the Plan makes from the tensor that is bound.  A Problem binds tensors and values by
+// these names.
 typedef struct ArgDecl {
   const char *name, *doc;
   ArgRole role;
@@ -62,11 +63,11 @@ typedef struct ArgDecl {
   uint32_t offset; // of the first parameter in the argument block
   uint32_t map_offset;
   uint32_t zero;   // WORK: 1 when it must be zero before the first launch
-  bool sorted;     // IN: numbers do not fall along the last dimension, and whoever makes them up heeds it
+  bool sorted;     // IN: numbers do not fall along the last dimension; who makes them up heeds it
   bool optional;   // IN, OUT: may be bound to nothing (pointer 0)
   bool not_negative; // a value: the kernel is right from 0 on
   const Origin *origin; // of a hook's own: where it says so; NULL for the template's
-  bool partial;    // WORK: a launch writes as much of it as the problem needs, and reads no other part
+  bool partial;    // WORK: a launch writes what the problem needs of it, and reads no other part
 } ArgDecl;
 
 enum { LAUNCH_MAX_WORK = 6 };

@@ -32,7 +32,8 @@ psm_status psm_kernel_load(psm_device *dev, const char *name, const char *ptx, s
   k->entry = st ? NULL : ptx_entry(k->module, entry);
   if (!st && !k->entry)
     st = entry ? diag_error(d, (Place){.src = src}, "no kernel \"%s\" in this module", entry)
-               : diag_error(d, (Place){.src = src}, "the module has no kernel, or several: say which");
+               : diag_error(d, (Place){.src = src},
+                            "the module has no kernel, or several: say which");
   if (!st) st = device_load_ptx(dev->device, src, NULL, k->entry->name, &k->kernel, d);
   if (st) {
     psm_kernel_free(k);
@@ -149,8 +150,10 @@ static Status describe(const psm_tensor_map *m, TensorMapDesc *out, Diag *d) {
     row *= out->dim[i];
   }
   if (!dense && t->stride[t->rank - 1] != 1)
-    return diag_error(d, NOWHERE, "tensor map: the last dimension has a stride of %lld elements: it must "
-                      "be 1", (long long)t->stride[t->rank - 1]);
+    return diag_error(d, NOWHERE,
+                      "tensor map: the last dimension has a stride of %lld elements: it must "
+                      "be 1",
+                      (long long)t->stride[t->rank - 1]);
   return ST_OK;
 }
 

@@ -42,7 +42,9 @@ void psm_problem_free(psm_problem *p) {
 static bool takes(const char *name, ProblemKind kind, Diag *d) {
   if (!api_needs(name, "name", d)) return false;
   const ProblemName *known = problem_name_find(name);
-  if (!known || (kind == PROBLEM_SIZE && known->kind != PROBLEM_DTYPE && known->kind != PROBLEM_LIST) || known->kind == kind)
+  if (!known ||
+      (kind == PROBLEM_SIZE && known->kind != PROBLEM_DTYPE && known->kind != PROBLEM_LIST) ||
+      known->kind == kind)
     return true;
   diag_error(d, NOWHERE, "problem: %s takes no %s", name,
              kind == PROBLEM_FLOAT ? "floating-point number" : "number");

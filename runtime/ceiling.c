@@ -22,9 +22,10 @@ typedef struct Candidate {
 
 // One SM needs 29 KB under way (ceiling_read.ptx.in): 2,048 threads x unroll x 16 bytes are 32 KB
 // and more from unroll = 1 on, so large unrolls pay only by fewer instructions.  Small blocks and
-// one tile a block even out the SMs at the end, which is what small sizes are about.  Rows of a warp
-// keep unroll x 512 contiguous bytes with one warp: the fastest on an H200 from 256 MB up (4,698 GB/s
-// at 4 GB), first with a block for each tile, persistent blocks of 512 threads 0.3 % behind.
+// one tile a block even out the SMs at the end, which is what small sizes are about.  Rows of a
+// warp keep unroll x 512 contiguous bytes with one warp: the fastest on an H200 from 256 MB up
+// (4,698 GB/s at 4 GB), first with a block for each tile, persistent blocks of 512 threads 0.3 %
+// behind.
 static const Candidate read_candidates[] = {
     {"unroll=4 block=256 hint=no_allocate walk=stride rows=warp", GRID_TILES},
     {"unroll=4 block=256 hint=plain walk=stride rows=warp", GRID_TILES},
@@ -386,7 +387,8 @@ static Status try_fma(Measure *m, const Candidate *c, double *gflops) {
 static Status allocate(Measure *m) {
   const DeviceInfo *info = device_info(m->dev);
   uint64_t bytes = 4 * (uint64_t)m->words;
-  int64_t tiles = m->words / (128 * 4) + 1, threads = (int64_t)sms_to_fill(info) * info->threads_per_sm;
+  int64_t tiles = m->words / (128 * 4) + 1,
+          threads = (int64_t)sms_to_fill(info) * info->threads_per_sm;
   m->max_blocks = (uint32_t)(tiles < (1 << 22) ? tiles : 1 << 22);
   uint64_t sums = (uint64_t)(threads > m->max_blocks ? threads : m->max_blocks);
   Status st = device_alloc(m->dev, bytes, "the ceilings' source", &m->src, m->d);

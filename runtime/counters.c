@@ -34,7 +34,8 @@ Status roof_parse(Arena *a, const char *text, Roof *roof, Diag *d) {
     double *to = roof_field(roof, at, n), v = 0;
     char *end = (char *)at + n;
     if (!to)
-      return diag_error(d, NOWHERE, "--roof: no ceiling \"%s\": dram, f16, bf16, f32, f64, tensor-f16, "
+      return diag_error(d, NOWHERE,
+                        "--roof: no ceiling \"%s\": dram, f16, bf16, f32, f64, tensor-f16, "
                         "tensor-bf16, tensor-tf32, tensor-fp8, tensor-f64, tensor-int",
                         arena_strndup(a, at, n));
     if (at[n] == '=') v = strtod(at + n + 1, &end);
@@ -49,7 +50,8 @@ Status roof_parse(Arena *a, const char *text, Roof *roof, Diag *d) {
 }
 
 RoofPosition roof_position(const Counters *c, const Roof *roof) {
-  RoofPosition p = {.dram_us = (double)c->distinct_bytes / roof->read_gbs * 1e-3, .bound_by = "dram"};
+  RoofPosition p = {.dram_us = (double)c->distinct_bytes / roof->read_gbs * 1e-3,
+                    .bound_by = "dram"};
   p.floor_us = p.dram_us;
   int kind = FLOP_F32;
   uint64_t ops = 0;
@@ -139,7 +141,8 @@ static const char *const pipe_name[PTX_PIPE_COUNT] = {
 static double percent(uint64_t part, uint64_t all) { return 100 * share(part, all); }
 
 // A line for each way that was taken.
-static void print_ways(const SpaceCount s[COUNT_FORMS], const char *space, const char *unit, FILE *out) {
+static void print_ways(const SpaceCount s[COUNT_FORMS], const char *space, const char *unit,
+                       FILE *out) {
   const char *label = space;
   for (int i = 0; i < COUNT_FORMS; i++) {
     if (!s[i].requests) continue;
@@ -158,8 +161,8 @@ static void print_memory(const KernelCounts *k, FILE *out) {
           U(c->distinct_read_bytes), U(c->distinct_write_bytes), U(c->distinct_bytes));
   print_ways(all.shared, "shared", "wavefronts", out);
   if (c->shared_conflicts)
-    fprintf(out, "           %llu wavefronts lost to bank conflicts (%.1f %%)\n", U(c->shared_conflicts),
-            percent(c->shared_conflicts, units(all.shared)));
+    fprintf(out, "           %llu wavefronts lost to bank conflicts (%.1f %%)\n",
+            U(c->shared_conflicts), percent(c->shared_conflicts, units(all.shared)));
   if (c->local_read_sectors + c->local_write_sectors)
     fprintf(out, "local      %llu sectors read, %llu written\n", U(c->local_read_sectors),
             U(c->local_write_sectors));
@@ -167,7 +170,8 @@ static void print_memory(const KernelCounts *k, FILE *out) {
 
 static void print_roof(const Counters *c, const Roof *roof, FILE *out) {
   RoofPosition p = roof_position(c, roof);
-  fprintf(out, "roofline   %.4g operations a distinct byte (ridge %.4g); on %s the counted work needs\n"
+  fprintf(out,
+          "roofline   %.4g operations a distinct byte (ridge %.4g); on %s the counted work needs\n"
           "           at least %.4g us, bound by %s (modelled, not a measurement): dram %.4g us",
           p.intensity, p.ridge, roof->name, p.floor_us, p.bound_by, p.dram_us);
   for (int i = 0; i < FLOP_KIND_COUNT; i++)
@@ -180,7 +184,8 @@ void counters_print(Arena *a, const KernelCounts *k, const Roof *roof, FILE *out
   const Counters *c = &k->total;
   fprintf(out, "kernel     %s, %llu launch%s\n", k->entry->name, U(k->launches),
           k->launches == 1 ? "" : "es");
-  fprintf(out, "issued     %llu warp instructions, %llu of threads (%.2f lanes active on average)\n",
+  fprintf(out,
+          "issued     %llu warp instructions, %llu of threads (%.2f lanes active on average)\n",
           U(c->warp_insts), U(c->thread_insts), 32 * share(c->thread_insts, 32 * c->warp_insts));
   fprintf(out, "by pipe   ");
   for (int i = 0; i < PTX_PIPE_COUNT; i++)
@@ -202,8 +207,8 @@ void counters_print(Arena *a, const KernelCounts *k, const Roof *roof, FILE *out
   }
 }
 
-static void listing_line(const LineCount *l, double mark, const char *text, size_t len, uint32_t line,
-                         FILE *out) {
+static void listing_line(const LineCount *l, double mark, const char *text, size_t len,
+                         uint32_t line, FILE *out) {
   if (!l) {
     fprintf(out, "%53s%5u | %.*s\n", "", line, (int)len, text);
     return;
@@ -317,10 +322,11 @@ static void json_operations(const KernelCounts *k, Json *j) {
   json_close(j);
 }
 
-// Instructions that the machine has no single one for, or none as exact: ptxas makes arithmetic of them
-// that `operations` does not have (docs/counters.md).
+// Instructions that the machine has no single one for, or none as exact: ptxas makes arithmetic of
+// them that `operations` does not have (docs/counters.md).
 static const char *function_name(Arena *a, const PtxInst *in) {
-  static const char *const stems[] = {"div", "rcp", "sqrt", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh"};
+  static const char *const stems[] = {"div", "rcp", "sqrt", "rsqrt", "ex2",
+                                      "lg2", "sin", "cos",  "tanh"};
   const char *name = ptx_inst_form(in)->stem;
   PtxType t = (PtxType)in->type[0];
   bool is = false;

@@ -18,7 +18,8 @@ extern const Roof roof_h200;
 // "dram=4491,f32=66909,tensor-f16=989400": changes what it names.
 Status roof_parse(Arena *a, const char *text, Roof *roof, Diag *d);
 
-// Where a launch stands: what each resource needs at least, from counted work.  Never a measurement.
+// Where a launch stands: what each resource needs at least, from counted work.  Never a
+// measurement.
 typedef struct RoofPosition {
   double dram_us, flop_us[FLOP_KIND_COUNT];
   double floor_us;       // the longest of them
@@ -28,7 +29,8 @@ typedef struct RoofPosition {
 } RoofPosition;
 RoofPosition roof_position(const Counters *c, const Roof *roof);
 
-// Counts of one line of a source: the innermost template line, or the PTX line where there is no map.
+// Counts of one line of a source: the innermost template line, or the PTX line where there is no
+// map.
 typedef struct LineCount {
   const Source *src;
   uint32_t line;

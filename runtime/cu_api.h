@@ -1,5 +1,5 @@
-// The CUDA driver API as we use it: our own declarations, resolved from libcuda.so.1 at run time, so
-// that neither building nor starting the program needs anything of CUDA.
+// The CUDA driver API as we use it: our own declarations, resolved from libcuda.so.1 at run time,
+// so that neither building nor starting the program needs anything of CUDA.
 #ifndef PTXSMITH_CU_API_H
 #define PTXSMITH_CU_API_H
 

@@ -175,9 +175,9 @@ static Status cu_tensor_map(Device *dev, const TensorMapDesc *m, void *map, Diag
   CuTensorMap made;
   uint32_t step[5];
   for (int i = 0; i < 5; i++) step[i] = m->step[i] ? m->step[i] : 1;
-  CuResult r = cu->api.cuTensorMapEncodeTiled(&made, m->type, m->rank, (void *)(uintptr_t)m->address,
-                                              m->dim, m->stride, m->box, step, m->interleave,
-                                              m->swizzle, m->l2, m->fill);
+  CuResult r = cu->api.cuTensorMapEncodeTiled(
+      &made, m->type, m->rank, (void *)(uintptr_t)m->address, m->dim, m->stride, m->box, step,
+      m->interleave, m->swizzle, m->l2, m->fill);
   if (r)
     st = cu_failed(cu, r, d, "making a tensor map");
   else

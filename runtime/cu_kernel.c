@@ -90,8 +90,8 @@ static Status load_module(CuDevice *cu, CuKernel *k, const Source *ptx, const Li
   return st;
 }
 
-// Where each parameter lies in the packed block: the launch hands the driver one pointer each, since
-// the machine code may lay them out otherwise (ptxas moves those with .align 64).
+// Where each parameter lies in the packed block: the launch hands the driver one pointer each,
+// since the machine code may lay them out otherwise (ptxas moves those with .align 64).
 static Status read_params(CuKernel *k, const PtxModule *module, const PtxFunc *f, Diag *d) {
   if (f->nparams > CU_MAX_PARAMS)
     return diag_fail(d, ST_INPUT, "%s takes %d parameters; %d at most", f->name, f->nparams,
@@ -251,8 +251,10 @@ Status cu_launch(Device *dev, const Launch *l, Diag *d) {
     return diag_fail(d, ST_DEVICE, "%s: %s needs clusters, which this driver lacks (r520 has them)",
                      cu->base.info.id, k->name);
   if (l->dependent && !cu->api.cuLaunchKernelEx)
-    return diag_fail(d, ST_DEVICE, "%s: %s is to overlap the launch before it, which this driver lacks "
-                     "(r520 has it)", cu->base.info.id, k->name);
+    return diag_fail(d, ST_DEVICE,
+                     "%s: %s is to overlap the launch before it, which this driver lacks "
+                     "(r520 has it)",
+                     cu->base.info.id, k->name);
   Status st = cu_enter(cu, CU_ANY_TIME, "launching a kernel", d);
   if (st) return st;
   if (!(st = allow_smem(cu, k, l->smem, d))) {

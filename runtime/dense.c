@@ -86,7 +86,8 @@ static Status fill_lengths(Work *w, const ArgDecl *arg, const Tensor *t, uint64_
   char *host = malloc(bytes + 1);
   if (!host) return diag_fail(w->d, ST_DEVICE, "out of host memory");
   Status st = ST_OK;
-  if (arg->sorted) st = sorted_fill(t, w->seed ^ content_hash(arg->name, strlen(arg->name)), host, w->d);
+  if (arg->sorted)
+    st = sorted_fill(t, w->seed ^ content_hash(arg->name, strlen(arg->name)), host, w->d);
   else st = lengths_fill(w->op->problem, arg->name, w->seed, (int32_t *)(void *)host, w->d);
   if (!st) st = device_write(w->dev, t->data, host, bytes, w->d);
   free(host);

@@ -66,10 +66,10 @@ static Status hold_against_roof(Session *s, Device *dev, Measurement *m, Diag *d
   return ST_OK;
 }
 
-// What is verified for a large prefill problem: one of its class, with fewer sequences and heads.  It
-// takes the same paths as long as every block still has more than one item: 2^15 query rows are 170
-// tiles of 192.  (Chunks of decode depend on batch and heads; those problems are verified as they
-// are, and so are lists of lengths.)
+// What is verified for a large prefill problem: one of its class, with fewer sequences and heads.
+// It takes the same paths as long as every block still has more than one item: 2^15 query rows are
+// 170 tiles of 192.  (Chunks of decode depend on batch and heads; those problems are verified as
+// they are, and so are lists of lengths.)
 #define CLASS_ROWS 0x1p15
 
 Problem *measure_class(Arena *a, TemplateKind kind, const Problem *p) {

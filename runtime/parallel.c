@@ -17,7 +17,8 @@ static void *take_pieces(void *arg) {
     int64_t c = atomic_fetch_add(&p->next, 1);
     if (c >= PARALLEL_CHUNKS) return NULL;
     int64_t from = p->n / PARALLEL_CHUNKS * c + p->n % PARALLEL_CHUNKS * c / PARALLEL_CHUNKS;
-    int64_t to = p->n / PARALLEL_CHUNKS * (c + 1) + p->n % PARALLEL_CHUNKS * (c + 1) / PARALLEL_CHUNKS;
+    int64_t to =
+        p->n / PARALLEL_CHUNKS * (c + 1) + p->n % PARALLEL_CHUNKS * (c + 1) / PARALLEL_CHUNKS;
     if (from < to) p->f(p->ctx, (int)c, from, to);
   }
 }

@@ -16,8 +16,8 @@ static TensorType map_type(Dtype t) {
   }
 }
 
-// A tensor without elements has a map too: of one element at an address that no copy reaches, since a
-// kernel that asks for keys beyond the last one (there is none) gets zeros.
+// A tensor without elements has a map too: of one element at an address that no copy reaches, since
+// a kernel that asks for keys beyond the last one (there is none) gets zeros.
 enum { PLAN_MAP_NOWHERE = 256 };
 
 // Dimensions of a map start with the contiguous one.  A dimension of one element is never stepped

@@ -31,7 +31,8 @@ void progress_line(const Progress *p, int64_t done, double seconds, char *out, s
   else n = 0;
   if (n >= (int)room || rate <= 0) return;
   at += n, room -= (size_t)n;
-  n = rate >= 1 ? snprintf(at, room, ", %.1f/s", rate) : snprintf(at, room, ", %.1f s each", 1 / rate);
+  n = rate >= 1 ? snprintf(at, room, ", %.1f/s", rate)
+                : snprintf(at, room, ", %.1f s each", 1 / rate);
   if (n >= (int)room || p->total <= done) return;
   char left[40];
   put_time_left(left, sizeof left, (double)(p->total - done) / rate);

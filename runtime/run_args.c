@@ -58,7 +58,9 @@ static bool parse_element(const RunType *t, const char *text, uint8_t *out) {
   return true;
 }
 
-static void integer_store(const RunType *t, uint8_t *out, uint64_t v) { memcpy(out, &v, (size_t)t->bytes); }
+static void integer_store(const RunType *t, uint8_t *out, uint64_t v) {
+  memcpy(out, &v, (size_t)t->bytes);
+}
 
 static uint64_t splitmix(uint64_t *state) {
   uint64_t z = *state += 0x9e3779b97f4a7c15;
@@ -146,9 +148,11 @@ static Status parse_array(Arena *a, RunArg *out, const char *text, uint64_t seed
   if (out->role != RUN_OUT && is_file) return array_file(out, text, d);
   const char *rest = "";
   if (!strchr(text, '['))
-    return BAD(out->role == RUN_OUT ? "--arg %s: an output is out:TYPE[N,...], as out:f32[64,32]"
-                                    : "--arg %s: an input is FILE.npy or TYPE[N,...]=iota, random or "
-                                      "a value", out->spec);
+    return BAD(out->role == RUN_OUT
+                   ? "--arg %s: an output is out:TYPE[N,...], as out:f32[64,32]"
+                   : "--arg %s: an input is FILE.npy or TYPE[N,...]=iota, random or "
+                     "a value",
+               out->spec);
   Status st = array_shape(a, out, text, &rest, d);
   if (st) return st;
   if (out->role == RUN_OUT)
@@ -185,7 +189,9 @@ Status run_arg_parse(Arena *a, const char *spec, uint64_t seed, RunArg *out, Dia
   if (n == 5 && !memcmp(spec, "bytes", 5)) return parse_bytes(a, out, text, d);
   out->type = n ? type_named(spec, n) : NULL;
   if (!out->type)
-    return BAD("--arg %s: an argument is in:, inout:, out:, tmap:, bytes: or a scalar such as i32:7", spec);
+    return BAD(
+        "--arg %s: an argument is in:, inout:, out:, tmap:, bytes: or a scalar such as i32:7",
+        spec);
   out->bytes = (uint64_t)out->type->bytes;
   out->data = arena_alloc(a, 8);
   if (!parse_element(out->type, text, out->data))

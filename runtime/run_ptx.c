@@ -17,7 +17,8 @@ static char *type_text(Arena *a, const PtxVar *v) {
   return arena_printf(a, ".%s", ptx_type_text(v->type));
 }
 
-Status run_args_check(const PtxModule *m, const PtxFunc *entry, const RunArg *args, int n, Diag *d) {
+Status run_args_check(const PtxModule *m, const PtxFunc *entry, const RunArg *args, int n,
+                      Diag *d) {
   if (n != entry->nparams)
     return diag_error(d, (Place){m->src, entry->line, entry->col, 0, NULL},
                       "%s has %d parameter%s, %d argument%s given", entry->name, entry->nparams,
@@ -61,7 +62,8 @@ static Status place_all(Device *dev, RunArg *args, int n, uint8_t hole, Diag *d)
   return st;
 }
 
-static void pack(uint8_t *block, const PtxModule *m, const PtxFunc *entry, const RunArg *args, int n) {
+static void pack(uint8_t *block, const PtxModule *m, const PtxFunc *entry, const RunArg *args,
+                 int n) {
   for (int i = 0; i < n; i++) {
     const void *from = by_pointer(&args[i]) ? &args[i].ptr : (const void *)args[i].data;
     memcpy(block + m->vars[entry->params[i]].offset, from, passed_bytes(&args[i]));

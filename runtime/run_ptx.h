@@ -6,8 +6,8 @@
 #include "device.h"
 #include "npy.h"
 
-// Elements of arrays and scalars.  The Dtype is how values are compared and converted; integers that
-// no Dtype has are compared exactly.
+// Elements of arrays and scalars.  The Dtype is how values are compared and converted; integers
+// that no Dtype has are compared exactly.
 //    name   bytes  in a .npy  as numbers
 #define RUN_TYPES(X)                                                                               \
   X(f64, 8, F64, F64) X(f32, 4, F32, F32) X(f16, 2, F16, F16) X(bf16, 2, U16, BF16)                \
@@ -82,6 +82,7 @@ typedef struct RunDiff {
   double expected, found, worst;
 } RunDiff;
 RunDiff run_compare(const RunArg *arg, const RunExpect *expect, Tolerance tol);
-Status run_tolerance(Arena *a, const char *text, Tolerance *out, Diag *d); // "abs=1e-5,rel=1e-3,ulps=2"
+// "abs=1e-5,rel=1e-3,ulps=2"
+Status run_tolerance(Arena *a, const char *text, Tolerance *out, Diag *d);
 
 #endif

@@ -1,5 +1,5 @@
-// Script: a sweep or a campaign in Lua, evaluated into runs (lua/ptxsmith/space.lua says what it may
-// return).  Its environment is closed; beyond Lua's own it has
+// Script: a sweep or a campaign in Lua, evaluated into runs (lua/ptxsmith/space.lua says what it
+// may return).  Its environment is closed; beyond Lua's own it has
 //     require("ptxsmith.attention")     a module of lua/
 //     problem("b=1,..." or a name)      a problem's values as a table, with flops and kv_bytes
 //     refuse("what is wrong")           ends it with a message about the script as a whole

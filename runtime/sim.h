@@ -104,7 +104,12 @@ typedef struct Func {
 } Func;
 
 // A place that is the same in every warp: immediates; or filled for each CTA: special registers.
-typedef struct FrameConst { uint32_t at; uint8_t width; uint64_t value; const Func *func; } FrameConst;
+typedef struct FrameConst {
+  uint32_t at;
+  uint8_t width;
+  uint64_t value;
+  const Func *func;
+} FrameConst;
 typedef struct FrameSreg { uint32_t at; uint8_t width, sreg, dim; const Func *func; } FrameSreg;
 
 enum { SIM_MAX_LEVELS = 32 }; // calls of one function inside itself

@@ -131,7 +131,8 @@ static const Op *trap_bounds(Warp *w, const Op *op, uint32_t lane, AccessKind ki
     return sim_trap_at(w, op, lane, "%s %llu byte%s of the shared memory that the system reserves "
                        "(%%reserved_smem_offset): the interpreter has none",
                        verb(kind), (unsigned long long)size, size == 1 ? "" : "s");
-  return sim_trap_at(w, op, lane, "out of bounds: %s %llu byte%s at offset %lld of %s%s%s (%llu bytes)",
+  return sim_trap_at(w, op, lane,
+                     "out of bounds: %s %llu byte%s at offset %lld of %s%s%s (%llu bytes)",
                      verb(kind), (unsigned long long)size, size == 1 ? "" : "s", (long long)offset,
                      q, name, q, (unsigned long long)m->bytes);
 }

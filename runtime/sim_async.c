@@ -66,9 +66,10 @@ const Op *sim_shared_check(Warp *w, const Op *op, uint32_t lane, uint8_t space, 
                        "memory (%llu bytes)", what, (unsigned long long)bytes,
                        (unsigned long long)*at, (unsigned long long)m.bytes);
   if (*at & (align - 1))
-    return sim_trap_at(w, op, lane, "misaligned: %s is at offset %llu of shared memory, which is no "
-                       "multiple of %llu", what, (unsigned long long)*at,
-                       (unsigned long long)align);
+    return sim_trap_at(w, op, lane,
+                       "misaligned: %s is at offset %llu of shared memory, which is no "
+                       "multiple of %llu",
+                       what, (unsigned long long)*at, (unsigned long long)align);
   return NULL;
 }
 
@@ -231,9 +232,9 @@ const Op *sim_async_global_range(Warp *w, const Op *op, uint32_t lane, uint64_t 
     other = sim_copies_reader(w->cta, at, bytes, &thread);
   if (!other)
     return NULL;
-  sim_trap_at(w, op, lane,
-              "in flight: %s %llu bytes of global memory that an operation in flight %s", verb(kind),
-              (unsigned long long)bytes, writes ? "has not written yet" : "still reads");
+  sim_trap_at(
+      w, op, lane, "in flight: %s %llu bytes of global memory that an operation in flight %s",
+      verb(kind), (unsigned long long)bytes, writes ? "has not written yet" : "still reads");
   note_issue(w->cta, w->cta, other, thread);
   return op;
 }
@@ -333,10 +334,12 @@ static void finish_mbarriers(Cta *c) {
     if (!b->tx)
       continue;
     const Op *at = b->expect ? b->expect : b->init;
-    sim_trap_at(&c->warps[0], at, 0, "the block ends while the mbarrier at offset %llu has %lld bytes "
-                "%s in phase %llu", (unsigned long long)b->at,
-                (long long)(b->tx < 0 ? -b->tx : b->tx),
-                b->tx < 0 ? "more than were expected" : "still to come", (unsigned long long)b->phase);
+    sim_trap_at(&c->warps[0], at, 0,
+                "the block ends while the mbarrier at offset %llu has %lld bytes "
+                "%s in phase %llu",
+                (unsigned long long)b->at, (long long)(b->tx < 0 ? -b->tx : b->tx),
+                b->tx < 0 ? "more than were expected" : "still to come",
+                (unsigned long long)b->phase);
     return;
   }
 }

@@ -13,8 +13,8 @@
 #include "sim_mem.h"
 
 // ---- what operations in flight touch ------------------------------------------------------------
-// ISA 8: bulk copies are of the asynchronous proxy, cp.async is not; nor are st.async and red.async,
-// whose bytes are a thread's that nobody knows of before the mbarrier says so.
+// ISA 8: bulk copies are of the asynchronous proxy, cp.async is not; nor are st.async and
+// red.async, whose bytes are a thread's that nobody knows of before the mbarrier says so.
 typedef enum Proxy { PROXY_GENERIC, PROXY_ASYNC, PROXY_REMOTE } Proxy;
 
 // One range that one operation reads or writes, from its issue to its completion.

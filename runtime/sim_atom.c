@@ -216,7 +216,8 @@ bool sim_atom(Decoder *x, const PtxInst *in) {
 }
 
 // ---- vectors ------------------------------------------------------------------------------------
-// Each element by itself (ISA 9.7.13.5): v the sources, list the destinations, skip[0] the AtomKind.
+// Each element by itself (ISA 9.7.13.5): v the sources, list the destinations, skip[0] the
+// AtomKind.
 static const Op *op_atom_vec(Warp *w, const Op *op) {
   Access s;
   const Op *stop = sim_access(w, op, ACCESS_ATOMIC, &s);

@@ -335,7 +335,8 @@ void sim_bulk_finish(Cta *c) {
       sim_trap_at(w, b->op, b->thread % 32,
                   "the block ends while this is in flight: nothing waited for it");
     else if (!b->staged)
-      sim_trap_at(w, b->op, b->thread % 32, "the block ends before this has read its shared memory: "
+      sim_trap_at(w, b->op, b->thread % 32,
+                  "the block ends before this has read its shared memory: "
                   "no cp.async.bulk.wait_group waited for it");
     else
       complete(c, 0); // the write may end after the block
@@ -386,11 +387,12 @@ static const Op *find_destination(Warp *w, Bulk *b, uint32_t lane) {
   const AsyncArgs *g = b->op->more->async;
   Cta *of;
   uint64_t align = b->kind == BULK_WORDS ? b->box.bytes : b->box.rank ? 128 : 16;
-  const Op *stop = sim_shared_check(w, b->op, lane, g->to.space, sim_lane_address(w, &g->to, lane),
-                                    sim_box_room(&b->box), align, "the destination", &b->to, &b->shared);
+  const Op *stop =
+      sim_shared_check(w, b->op, lane, g->to.space, sim_lane_address(w, &g->to, lane),
+                       sim_box_room(&b->box), align, "the destination", &b->to, &b->shared);
   if (!stop)
-    stop = sim_shared_check(w, b->op, lane, g->mbar.space, sim_lane_address(w, &g->mbar, lane), 8, 8,
-                            "the mbarrier", &of, &b->mbar);
+    stop = sim_shared_check(w, b->op, lane, g->mbar.space, sim_lane_address(w, &g->mbar, lane), 8,
+                            8, "the mbarrier", &of, &b->mbar);
   if (stop)
     return stop;
   if (of != b->to)

@@ -32,9 +32,9 @@ static const Op *check_masks(Warp *w, const Op *op, const uint32_t *masks) {
   return NULL;
 }
 
-// NULL when every active lane has all lanes of its mask beside it (those that lack some wait from now
-// on, and are not active any more); else what the Op returns.  Lanes that never were are taken out
-// of the masks.
+// NULL when every active lane has all lanes of its mask beside it (those that lack some wait from
+// now on, and are not active any more); else what the Op returns.  Lanes that never were are taken
+// out of the masks.
 static const Op *gather(Warp *w, const Op *op, uint32_t mask_at, uint32_t masks[32]) {
   const uint32_t *r = sim_r32(w, mask_at);
   uint32_t differs = 0;
@@ -216,7 +216,14 @@ bool sim_shfl(Decoder *x, const PtxInst *in) {
 }
 
 // ---- redux --------------------------------------------------------------------------------------
-typedef enum ReduxKind { REDUX_ADD, REDUX_MIN, REDUX_MAX, REDUX_AND, REDUX_OR, REDUX_XOR } ReduxKind;
+typedef enum ReduxKind {
+  REDUX_ADD,
+  REDUX_MIN,
+  REDUX_MAX,
+  REDUX_AND,
+  REDUX_OR,
+  REDUX_XOR
+} ReduxKind;
 
 static uint32_t join(ReduxKind kind, bool sign, uint32_t x, uint32_t y) {
   bool less = sign ? (int32_t)x < (int32_t)y : x < y;

@@ -200,8 +200,8 @@ static void count_local(InstCount *n, const uint64_t a[32], uint32_t lanes, uint
                         CountWay way) {
   Set sector = {.n = 0};
   SIM_LANES(i, lanes)
-    for (uint64_t x = a[i] >> WORD_SHIFT; x <= (a[i] + size - 1) >> WORD_SHIFT && sector.n < 128; x++)
-      set_add(&sector, x * 4 + i / 8);
+  for (uint64_t x = a[i] >> WORD_SHIFT; x <= (a[i] + size - 1) >> WORD_SHIFT && sector.n < 128; x++)
+    set_add(&sector, x * 4 + i / 8);
   uint32_t bytes = size * (uint32_t)__builtin_popcount(lanes);
   SpaceCount *l = &n->local[way];
   l->requests++;

@@ -12,8 +12,8 @@ static inline bool sim_counts(const Warp *w) { return w->cta->counts != NULL; }
 void sim_count_access(Warp *w, const Op *op, uint8_t space, const uint64_t a[32], uint32_t lanes,
                       uint32_t size, AccessKind kind);
 
-// Copies that no lane's address describes (bulk and tensor copies, wgmma's operands): `bytes` side by
-// side at `address`.  They go to the instruction `op` of the CTA that issued it.
+// Copies that no lane's address describes (bulk and tensor copies, wgmma's operands): `bytes` side
+// by side at `address`.  They go to the instruction `op` of the CTA that issued it.
 void sim_count_global_span(Cta *c, const Op *op, uint64_t address, uint64_t bytes, CountWay way);
 void sim_count_shared_span(Cta *c, const Op *op, uint64_t bytes, CountWay way);
 
@@ -32,8 +32,8 @@ void sim_count_copy(Warp *w, const Op *op, const uint64_t from[32], const uint64
                     const uint8_t size[32]);
 typedef struct CopyCost { uint32_t sectors, wavefronts, ideal; } CopyCost; // ideal: wavefronts
 // reads: lanes that read; bypass: past the L1 cache (.cg).
-CopyCost sim_copy_cost(const uint64_t from[32], const uint64_t to[32], uint32_t reads, uint32_t lanes,
-                       uint32_t size, bool bypass);
+CopyCost sim_copy_cost(const uint64_t from[32], const uint64_t to[32], uint32_t reads,
+                       uint32_t lanes, uint32_t size, bool bypass);
 // Marks the sectors of `bytes` at `address` as touched.
 void sim_count_touch(const SimDevice *dev, uint64_t address, uint64_t bytes, CountWay way);
 

@@ -1,5 +1,5 @@
-// sim_count_copy.c: what cp.async costs, which depends on both of its sides.  docs/counters.md, "Copies",
-// has the measurements that these rules come from.
+// sim_count_copy.c: what cp.async costs, which depends on both of its sides.  docs/counters.md,
+// "Copies", has the measurements that these rules come from.
 #include "sim_count.h"
 
 enum { LINE_SHIFT = 7, SECTOR_SHIFT = 5, SLOT_SHIFT = 4, PHASE_BYTES = 128 };
@@ -17,8 +17,8 @@ static uint32_t different(const uint64_t v[32], uint32_t lanes, uint32_t shift) 
 
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
-// Past the L1 cache, 16 bytes a lane: what arrives for a phase goes to one line of shared memory, with each
-// slot of 16 bytes moved by the same exclusive or.
+// Past the L1 cache, 16 bytes a lane: what arrives for a phase goes to one line of shared memory,
+// with each slot of 16 bytes moved by the same exclusive or.
 static uint32_t bypass_wavefronts(const uint64_t from[32], const uint64_t to[32], uint32_t reads,
                                   uint32_t lanes) {
   uint64_t moved[32] = {0};
@@ -27,8 +27,8 @@ static uint32_t bypass_wavefronts(const uint64_t from[32], const uint64_t to[32]
   return larger(lines, different(moved, reads, 0));
 }
 
-// Sectors that come from L2 for a phase: a sector of the source once for each sector of the destination that it
-// goes to, and once more if its halves go there swapped and not.
+// Sectors that come from L2 for a phase: a sector of the source once for each sector of the
+// destination that it goes to, and once more if its halves go there swapped and not.
 static uint32_t bypass_sectors(const uint64_t from[32], const uint64_t to[32], uint32_t reads) {
   uint32_t n = 0;
   SIM_LANES(i, reads) {
@@ -42,7 +42,8 @@ static uint32_t bypass_sectors(const uint64_t from[32], const uint64_t to[32], u
   return n;
 }
 
-// Lanes of `lanes` whose source has the most sharers of a bank: none of them is served with another.
+// Lanes of `lanes` whose source has the most sharers of a bank: none of them is served with
+// another.
 static uint32_t source_turns(const uint64_t from[32], uint32_t lanes, uint32_t size) {
   uint32_t in_bank[32] = {0}, most = 0;
   SIM_LANES(i, lanes)
@@ -59,15 +60,16 @@ static uint32_t cached_wavefronts(const uint64_t from[32], const uint64_t to[32]
     uint32_t line = 0;
     SIM_LANES(i, left)
       line |= (uint32_t)(from[i] >> LINE_SHIFT == from[sim_first(left)] >> LINE_SHIFT) << i;
-    total += larger(sim_wavefronts(to, line, size, BANK_EACH, &unused), source_turns(from, line, size));
+    total += larger(sim_wavefronts(to, line, size, BANK_EACH, &unused),
+                    source_turns(from, line, size));
     left &= ~line;
   }
   uint32_t zeros = lanes & ~reads;
   return total + (zeros ? sim_wavefronts(to, zeros, size, BANK_EACH, &unused) : 0);
 }
 
-CopyCost sim_copy_cost(const uint64_t from[32], const uint64_t to[32], uint32_t reads, uint32_t lanes,
-                       uint32_t size, bool bypass) {
+CopyCost sim_copy_cost(const uint64_t from[32], const uint64_t to[32], uint32_t reads,
+                       uint32_t lanes, uint32_t size, bool bypass) {
   CopyCost c = {.sectors = bypass ? 0 : different(from, reads, SECTOR_SHIFT)};
   uint32_t step = PHASE_BYTES / size < 32 ? PHASE_BYTES / size : 32;
   for (uint32_t at = 0; at < 32; at += step) {

@@ -131,9 +131,10 @@ void sim_cta_start(Cta *c) {
 }
 
 // ---- turns --------------------------------------------------------------------------------------
-// The Grid adds up instructions of all CTAs: for the limit.  A block's instructions are charged when it
-// begins; what would go beyond the limit does not run.  (Host threads each see what was left when a turn
-// began, so that several may go beyond it a little; whether the launch fails does not depend on them.)
+// The Grid adds up instructions of all CTAs: for the limit.  A block's instructions are charged
+// when it begins; what would go beyond the limit does not run.  (Host threads each see what was
+// left when a turn began, so that several may go beyond it a little; whether the launch fails does
+// not depend on them.)
 static bool within_limits(Cta *c, Warp *w) {
   Grid *g = c->grid;
   uint64_t limit = g->dev->opts.step_limit;
@@ -151,8 +152,8 @@ static bool within_limits(Cta *c, Warp *w) {
   const Op *op = at->pc;
   while (!op->in)
     op++;
-  sim_trap_at(w, op, at->mask ? (uint32_t)sim_first(at->mask) : 0, "the limit of %llu warp instructions is reached",
-              (unsigned long long)limit);
+  sim_trap_at(w, op, at->mask ? (uint32_t)sim_first(at->mask) : 0,
+              "the limit of %llu warp instructions is reached", (unsigned long long)limit);
   return false;
 }
 

@@ -299,8 +299,8 @@ Status sim_open(Device **out, Diag *d) {
   if (!sim)
     return diag_fail(d, ST_DEVICE, "sim: out of host memory");
   sim->base.ops = &sim_ops;
-  // Limits are those of sm_90, so that what fits here fits there; SMs as an H200 has them, so that a
-  // persistent kernel is as many blocks as there.
+  // Limits are those of sm_90, so that what fits here fits there; SMs as an H200 has them, so that
+  // a persistent kernel is as many blocks as there.
   sim->base.info = (DeviceInfo){.name = "sim", .id = "sim", .is_sim = true, .sm = 90,
                                 .sm_suffix = 'a', .sm_count = 132, .smem_per_block = 49152,
                                 .smem_optin = 232448, .smem_per_sm = 233472, .regs_per_sm = 65536,

@@ -1,9 +1,10 @@
-// sim_field.c: loads that are no use of what was not written, in local memory, which no other thread sees.
+// sim_field.c: loads that are no use of what was not written, in local memory, which no other
+// thread sees.
 //
-// Without optimisation a compiler sets a bit field by load, and, or, store of the word around it, be
-// that word written or not: the word counts as written from there on, its other bits hold ones.  And it
-// copies a struct with its padding and whatever nobody has set: what was not written is not written
-// in the copy either.
+// Without optimisation a compiler sets a bit field by load, and, or, store of the word around it,
+// be that word written or not: the word counts as written from there on, its other bits hold ones.
+// And it copies a struct with its padding and whatever nobody has set: what was not written is not
+// written in the copy either.
 #include "sim_mem.h"
 
 enum { STEPS = 6 }; // from the load to the store at most
@@ -46,8 +47,8 @@ static bool is_straight(const PtxInst *in) { return !strchr(ptx_inst_form(in)->e
 const PtxInst *sim_copy_of(const PtxFunc *f, const PtxFlow *flow, const PtxInst *ld) {
   bool local = ld->space == PTX_S_LOCAL || ld->space == PTX_S_GENERIC;
   const PtxOperand *d = &ld->opnds[0], *a = &ld->opnds[1];
-  if (!local || ld->guard >= 0 || d->kind != PTX_O_REG || (a->base == PTX_O_REG && a->reg == d->reg) ||
-      !is_link(f, d->reg))
+  if (!local || ld->guard >= 0 || d->kind != PTX_O_REG ||
+      (a->base == PTX_O_REG && a->reg == d->reg) || !is_link(f, d->reg))
     return NULL;
   int block = flow->block_of[ld - f->insts];
   const PtxInst *end = f->insts + f->ninsts;

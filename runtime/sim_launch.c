@@ -105,11 +105,12 @@ static void work(void *arg, int worker) {
   sim_cluster_free(k);
 }
 
-// Counts must not depend on which of two threads came first: CTAs that deal out their work among each
-// other are counted one after the other.
+// Counts must not depend on which of two threads came first: CTAs that deal out their work among
+// each other are counted one after the other.
 static int thread_count(const SimDevice *dev, const Program *p, uint64_t nclusters) {
   const SimOpts *o = &dev->opts;
-  bool one = o->seed || o->sanitize || o->completion == SIM_RANDOM || (o->counters && p->asks_others);
+  bool one =
+      o->seed || o->sanitize || o->completion == SIM_RANDOM || (o->counters && p->asks_others);
   long n = one ? 1 : o->threads ? o->threads : sysconf(_SC_NPROCESSORS_ONLN);
   return n < 1 ? 1 : (uint64_t)n > nclusters ? (int)nclusters : (int)n;
 }

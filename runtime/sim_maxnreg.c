@@ -1,5 +1,5 @@
-// sim_maxnreg.c: setmaxnreg: warpgroups give registers back to the block's pool and take them from it.
-// ISA 9.7.19.5.
+// sim_maxnreg.c: setmaxnreg: warpgroups give registers back to the block's pool and take them from
+// it. ISA 9.7.19.5.
 //
 // A kernel starts with E registers a thread; all warps together never hold more than that.  E is
 // known with .maxnreg or .minnctapersm only; without them ptxas ignores setmaxnreg, and so do we.
@@ -18,8 +18,8 @@ static uint32_t threads_of(const PtxFunc *f) {
   return f->reqntid[0] || f->maxntid[0] ? n : 1024;
 }
 
-// What ptxas gives a thread when m blocks must fit: 65536 / (m * threads rounded up to 128), down to
-// a multiple of 8; 255 takes the room of 256.
+// What ptxas gives a thread when m blocks must fit: 65536 / (m * threads rounded up to 128), down
+// to a multiple of 8; 255 takes the room of 256.
 static uint32_t entry_count(const PtxFunc *f) {
   uint32_t e = 0;
   if (f->minnctapersm) {
@@ -48,9 +48,10 @@ static uint32_t taken(const Cta *c) {
 
 void sim_maxnreg_describe(const Warp *w, const Group *g, char *out, size_t n) {
   const Cta *c = w->cta;
-  int used = snprintf(out, n, "warp %d, lanes %08x: for %u registers a thread: of the block's %u, its "
-                      "warpgroups hold", w->index, g->mask, g->need,
-                      c->pool.entry * 32 * (uint32_t)c->nwarps);
+  int used = snprintf(out, n,
+                      "warp %d, lanes %08x: for %u registers a thread: of the block's %u, its "
+                      "warpgroups hold",
+                      w->index, g->mask, g->need, c->pool.entry * 32 * (uint32_t)c->nwarps);
   for (int i = 0; i < c->nwarps && used > 0 && (size_t)used < n; i += GROUP_WARPS) {
     uint32_t sum = 0;
     for (int k = i; k < c->nwarps && k < i + GROUP_WARPS; k++)
@@ -72,7 +73,8 @@ static const Op *check_group(Warp *w, const Op *op) {
   uint32_t came = w->cta->pool.came[first / GROUP_WARPS], bit = 1u << (w->index - first);
   const Op *before = w->cta->pool.op[first / GROUP_WARPS];
   if (have < GROUP_WARPS)
-    return sim_trap_at(w, op, 0, "setmaxnreg needs a warpgroup of four warps: this one has %d", have);
+    return sim_trap_at(w, op, 0, "setmaxnreg needs a warpgroup of four warps: this one has %d",
+                       have);
   if (came & bit)
     sim_trap_at(w, op, 0, "warps %x of the warpgroup have not executed the setmaxnreg of line "
                 "%u yet", ~came & 0xf, before->in->line);

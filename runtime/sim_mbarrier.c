@@ -34,7 +34,8 @@ static Mbarrier *find_at(Warp *w, const Op *op, uint32_t lane, uint64_t address,
   if (!b)
     *stop = sim_trap_at(w, op, lane, "no mbarrier at offset %llu of shared memory: it was not "
                         "initialised", (Big)at);
-  sim_race_lane(w, op, lane, &(AsyncTouch){.owner = *owner, .at = at, .bytes = 8, .kind = ACCESS_READ});
+  sim_race_lane(w, op, lane,
+                &(AsyncTouch){.owner = *owner, .at = at, .bytes = 8, .kind = ACCESS_READ});
   return b;
 }
 
@@ -75,8 +76,10 @@ static const Op *add_tx(Warp *w, const Op *op, uint32_t lane, Mbarrier *b, int64
 
 static const Op *take_arrivals(Warp *w, const Op *op, uint32_t lane, Mbarrier *b, uint32_t count) {
   if (count < 1 || count > b->pending) {
-    sim_trap_at(w, op, lane, "%u arrivals at the mbarrier at offset %llu, of which %u are missing in "
-                "phase %llu", count, (Big)b->at, b->pending, (Big)b->phase);
+    sim_trap_at(w, op, lane,
+                "%u arrivals at the mbarrier at offset %llu, of which %u are missing in "
+                "phase %llu",
+                count, (Big)b->at, b->pending, (Big)b->phase);
     sim_trap_note(w->cta, op, b->init, "it was initialised here");
     return op;
   }
@@ -116,8 +119,10 @@ const Op *sim_mbar_due(Warp *w, const Op *op, uint32_t lane, Cta *owner, uint64_
 const Op *sim_mbar_raise(Warp *w, const Op *op, uint32_t lane, Cta *owner, uint64_t at) {
   Mbarrier *b = sim_mbar_find(owner, at);
   if (b->pending >= MBAR_MAX)
-    return sim_trap_at(w, op, lane, "more than 2^20-1 arrivals are missing at the mbarrier at offset "
-                       "%llu", (Big)at);
+    return sim_trap_at(w, op, lane,
+                       "more than 2^20-1 arrivals are missing at the mbarrier at offset "
+                       "%llu",
+                       (Big)at);
   b->pending++;
   return NULL;
 }
@@ -300,7 +305,8 @@ static const Op *test_one(Warp *w, const Op *op, uint32_t lane, uint64_t address
   *done = b->phase > *phase;
   if (b->phase == *phase || b->phase == *phase + 1)
     return NULL;
-  return sim_trap_at(w, op, lane, "a wait for phase %llu of the mbarrier at offset %llu, which is in "
+  return sim_trap_at(w, op, lane,
+                     "a wait for phase %llu of the mbarrier at offset %llu, which is in "
                      "phase %llu: only the current phase and the one before can be waited for",
                      (Big)*phase, (Big)b->at, (Big)b->phase);
 }
@@ -346,7 +352,8 @@ static const Op *op_wait(Warp *w, const Op *op) {
     at[i] = b->at;
   }
   if (g->waiting && g->mbar == lead->at && lead->phase > g->phase + 1)
-    return sim_trap_at(w, op, first, "phases %llu and %llu of the mbarrier at offset %llu were both "
+    return sim_trap_at(w, op, first,
+                       "phases %llu and %llu of the mbarrier at offset %llu were both "
                        "completed while this thread waited for the first: it can't tell",
                        (Big)g->phase, (Big)g->phase + 1, (Big)lead->at);
   // The time limit of a wait is the system's: under a seed some waits return false at once.

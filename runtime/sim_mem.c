@@ -86,7 +86,8 @@ static void load_quads(Warp *w, const OpMore *more, const uint8_t *from) {
 
 static bool plain_quads(const Op *op) {
   const uint8_t *skip = op->more->skip;
-  return op->vec == 4 && op->bytes == 4 && op->width == 4 && !(skip[0] | skip[1] | skip[2] | skip[3]);
+  return op->vec == 4 && op->bytes == 4 && op->width == 4 &&
+         !(skip[0] | skip[1] | skip[2] | skip[3]);
 }
 
 static const Op *op_ld(Warp *w, const Op *op) {
@@ -128,7 +129,8 @@ static const Op *op_put_holes(Warp *w, const Op *op) {
 }
 
 // ---- st -----------------------------------------------------------------------------------------
-static void store(const Access *s, int k, int bytes, const uint8_t *from, int width, uint32_t lanes) {
+static void store(const Access *s, int k, int bytes, const uint8_t *from, int width,
+                  uint32_t lanes) {
   int64_t skip = (int64_t)k * bytes;
   SIM_LANES(i, lanes) { // in lane order: of lanes with one address the highest stays
     uint8_t *to = access_at(s, i) + skip;
@@ -158,7 +160,8 @@ static const Op *op_st(Warp *w, const Op *op) {
 }
 
 // ---- discard ------------------------------------------------------------------------------------
-// What was there may or may not stay: nobody may read it before it is written again.  No bytes move.
+// What was there may or may not stay: nobody may read it before it is written again.  No bytes
+// move.
 static const Op *op_discard(Warp *w, const Op *op) {
   uint64_t a[32] __attribute__((aligned(64)));
   Access s = {.strided = false};
@@ -168,7 +171,8 @@ static const Op *op_discard(Warp *w, const Op *op) {
     uint64_t window = a[i] & ~SIM_OFFSET_MASK;
     if (window == SIM_WINDOW_SHARED || window == SIM_WINDOW_LOCAL || window == SIM_WINDOW_PARAM)
       return sim_trap_at(w, op, i, "discards what is not in global memory");
-    const Op *stop = sim_check(w, op, i, op->space, a[i], op->bytes, op->bytes, ACCESS_WRITE, &span);
+    const Op *stop =
+        sim_check(w, op, i, op->space, a[i], op->bytes, op->bytes, ACCESS_WRITE, &span);
     if (stop)
       return stop;
     memset(span.data, 0xff, op->bytes);

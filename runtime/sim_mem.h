@@ -45,7 +45,8 @@ void sim_put_holes(Warp *w, const Op *op, const uint32_t *holes);
 
 // ---- atomic updates -----------------------------------------------------------------------------
 typedef enum AtomKind {
-  ATOM_AND, ATOM_OR, ATOM_XOR, ATOM_EXCH, ATOM_ADD, ATOM_INC, ATOM_DEC, ATOM_MIN, ATOM_MAX, ATOM_CAS,
+  ATOM_AND, ATOM_OR, ATOM_XOR, ATOM_EXCH, ATOM_ADD, ATOM_INC, ATOM_DEC, ATOM_MIN, ATOM_MAX,
+  ATOM_CAS,
   ATOM_KINDS,
 } AtomKind;
 int sim_atom_kind(const PtxInst *in); // ATOM_KINDS: none

@@ -80,8 +80,8 @@ Group *sim_split(Warp *w, uint32_t lanes, const Op *pc);
 const Op *sim_diverge(Warp *w, const Op *op, uint32_t lanes, const Op *target, const Op *other);
 // The group waits until `need` lanes of its warp are at this instruction too.
 const Op *sim_wait_lanes(Warp *w, const Op *op, uint32_t need);
-// .aligned of a barrier: every lane of the warp that has not ended must be at this instruction; NULL
-// when they are.  Lanes that have ended hold no barrier up (ISA 9.7.12.5, exit).
+// .aligned of a barrier: every lane of the warp that has not ended must be at this instruction;
+// NULL when they are.  Lanes that have ended hold no barrier up (ISA 9.7.12.5, exit).
 const Op *sim_aligned_barrier(Warp *w, const Op *op);
 void sim_enter(Warp *w, const Group *g); // registers and lanes of a group become current
 

@@ -190,7 +190,8 @@ static void check_reuse(const Warp *w, const Op *op, int id) {
   for (int i = 0; i < rc->nwarps; i++) {
     uint32_t e = rc->met[id][i];
     const Event *other = e ? race_event_of(rc->race, (int32_t)(e << RACE_LANE_BITS)) : NULL;
-    if (!other || i == w->index || race_knows(warp_of(w), w->active, V_NOW, other->who, SIM_FULL, e))
+    if (!other || i == w->index ||
+        race_knows(warp_of(w), w->active, V_NOW, other->who, SIM_FULL, e))
       continue;
     Finding f = {.kind = FIND_REUSE, .op = op, .other = other->op, .cta = w->cta->index,
                  .other_cta = w->cta->index, .other_thread = (uint32_t)i * 32,

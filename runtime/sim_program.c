@@ -203,7 +203,8 @@ Status sim_load(Device *device, const Source *ptx, const LineMap *map, const Ptx
   SimDevice *dev = sim_of(device);
   Arena *a = arena_new();
   if (!module) { // messages of traps need the text as long as the kernel lives
-    ptx = source_new(a, arena_strdup(a, ptx->name), arena_strndup(a, ptx->text, ptx->len), ptx->len);
+    ptx =
+        source_new(a, arena_strdup(a, ptx->name), arena_strndup(a, ptx->text, ptx->len), ptx->len);
     module = ptx_parse(a, ptx, map, d);
   }
   const PtxFunc *f = module ? ptx_entry(module, entry) : NULL;

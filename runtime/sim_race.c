@@ -272,7 +272,9 @@ void race_tell(const Touch *t, const Event *e, FindingKind kind, uint32_t lane, 
   Finding f = {.kind = kind, .op = t->op, .other = e->op, .cta = t->w->cta->index,
                .other_cta = e->who >> 6, .thread = (uint32_t)t->w->index * 32 + lane,
                .other_thread = async ? e->lanes : (uint32_t)(e->who & 63) * 32 + other_lane};
-  const char *how = t->kind == ACCESS_READ ? "reads" : t->kind == ACCESS_WRITE ? "writes" : "updates";
+  const char *how = t->kind == ACCESS_READ    ? "reads"
+                    : t->kind == ACCESS_WRITE ? "writes"
+                                              : "updates";
   const Buffer *b = t->span.shared ? NULL : sim_buffer(t->race->dev, t->a[lane]);
   snprintf(f.what, sizeof f.what, "%s: %s byte %llu of %s%s%s, which %s %s", what[kind], how,
            (unsigned long long)(cell << t->span.cells->shift), b ? "\"" : "",
@@ -399,7 +401,8 @@ static Four unknown(Four cell, Four base, Four start, Four floor) {
 }
 
 static bool row_unknown(const Touch *t, const int32_t *cells, uint64_t n) {
-  Four base = (Four){} + t->base, start = (Four){} + t->start, floor = (Four){} + t->floor, bad = {};
+  Four base = (Four){} + t->base, start = (Four){} + t->start, floor = (Four){} + t->floor,
+       bad = {};
   for (uint64_t i = 0; i < n; i += 4)
     bad |= unknown(*(const Four *)(cells + i), base, start, floor);
   return any(bad);
@@ -558,7 +561,8 @@ static void lanes_apart(Touch *t, uint64_t size) {
   }
 }
 
-void sim_race_access(Warp *w, const Op *op, const uint64_t a[32], AccessKind kind, const Access *s) {
+void sim_race_access(Warp *w, const Op *op, const uint64_t a[32], AccessKind kind,
+                     const Access *s) {
   Race *r = w->cta->race->race;
   if (r->full || op->space == PTX_S_LOCAL || op->space == PTX_S_PARAM || op->space == PTX_S_CONST)
     return;

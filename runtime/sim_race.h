@@ -49,7 +49,8 @@ typedef struct View {
   uint32_t self[V_CLOCKS]; // each lane's own events up to here belong to that clock too
 } View;
 
-// Events that were found to be known: what is known once stays so for the CTA.  By the event's low bits.
+// Events that were found to be known: what is known once stays so for the CTA.  By the event's low
+// bits.
 enum { RACE_SEEN = 64 };
 typedef struct SeenEvents { uint32_t event[RACE_SEEN]; } SeenEvents;
 
@@ -117,7 +118,7 @@ typedef struct Race {
   SimDevice *dev;
   Grid *grid;
   uint32_t now, base;
-  uint32_t older;      // a dependent launch: events up to base and after these are of the one before
+  uint32_t older; // a dependent launch: events up to base and after these are of the one before
   LaunchBefore last, before; // this one, when it is over; the one that this one may overlap
   uint32_t nasync;     // asynchronous operations
   bool full;           // out of events: nothing more is noted
@@ -179,7 +180,8 @@ typedef struct AsyncTouch {
 // An operation of the asynchronous proxy has an event of its own: nobody knows of it before it is
 // done.  0 when the CTA is not sanitized.
 uint32_t sim_race_async_event(Warp *w, const Op *op, uint32_t lane);
-void sim_race_async_begin(Warp *w, const Op *op, uint32_t lane, uint32_t event, const AsyncTouch *a);
+void sim_race_async_begin(Warp *w, const Op *op, uint32_t lane, uint32_t event,
+                          const AsyncTouch *a);
 // The same for n pieces of this CTA's shared memory that lane 0's operation reads, each of `bytes`.
 typedef struct AsyncRun { uint32_t at, bytes; } AsyncRun;
 void sim_race_async_reads(Warp *w, const Op *op, uint32_t event, const AsyncRun *runs, int n);
@@ -225,7 +227,8 @@ typedef struct Touch {
   bool remote;                // AsyncTouch.remote
 } Touch;
 void race_set_known(Touch *t);
-// What all lanes of the event's warp, or the asynchronous operation, did is known to all lanes here.
+// What all lanes of the event's warp, or the asynchronous operation, did is known to all lanes
+// here.
 bool race_all_know(const Touch *t, const Event *e, uint32_t event);
 // True when all lanes of the warp may read these cells: nothing there is unknown to any of them.
 bool race_touch(const Touch *t, uint64_t first, uint64_t n, uint32_t lanes);

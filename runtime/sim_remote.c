@@ -10,7 +10,8 @@ static void count_words(Warp *w, const Op *op) {
   const AsyncArgs *g = op->more->async;
   uint64_t to[32] = {0};
   SIM_LANES(i, w->active) to[i] = sim_lane_address(w, &g->to, i);
-  sim_count_access(w, op, PTX_S_SHARED, to, w->active, (uint32_t)g->nvalues * g->width, ACCESS_WRITE);
+  sim_count_access(w, op, PTX_S_SHARED, to, w->active, (uint32_t)g->nvalues * g->width,
+                   ACCESS_WRITE);
 }
 
 static const Op *op_remote(Warp *w, const Op *op) {

@@ -20,9 +20,10 @@ void race_found(Race *r, const Finding *f) {
     r->more++;
 }
 
-static char *who_text(Arena *a, const uint32_t *n, const uint32_t *b, uint64_t cta, uint32_t thread) {
-  return arena_printf(a, "block (%llu,%llu,%llu) thread (%u,%u,%u)", (unsigned long long)(cta % n[0]),
-                      (unsigned long long)(cta / n[0] % n[1]),
+static char *who_text(Arena *a, const uint32_t *n, const uint32_t *b, uint64_t cta,
+                      uint32_t thread) {
+  return arena_printf(a, "block (%llu,%llu,%llu) thread (%u,%u,%u)",
+                      (unsigned long long)(cta % n[0]), (unsigned long long)(cta / n[0] % n[1]),
                       (unsigned long long)(cta / n[0] / n[1]), thread % b[0], thread / b[0] % b[1],
                       thread / b[0] / b[1]);
 }
@@ -39,8 +40,8 @@ static const char *const cures[] = {
                             "and the synchronisation",
     [FIND_LATE_PROXY_FENCE] = "the fence.proxy.async is on the reader's side only: it belongs to "
                               "the thread that made this access, before the barrier",
-    [FIND_OVERLAP] = "this launch may begin before that one has ended: no griddepcontrol.wait orders "
-                     "the two",
+    [FIND_OVERLAP] = "this launch may begin before that one has ended: no griddepcontrol.wait "
+                     "orders the two",
     [FIND_NO_INIT_FENCE] = "no fence.mbarrier_init or fence.proxy.async by the thread that "
                            "initialised the mbarrier, between it and the synchronisation",
 };

@@ -6,7 +6,8 @@
 
 Cluster *sim_cluster_new(Grid *g);    // NULL: out of host memory
 void sim_cluster_free(Cluster *k);
-bool sim_cluster_run(Cluster *k, uint64_t order); // at a place of the schedule; false: it trapped, or was told to stop
+// At a place of the schedule; false: it trapped, or was told to stop.
+bool sim_cluster_run(Cluster *k, uint64_t order);
 const TrapInfo *sim_cluster_trap(const Cluster *k); // NULL: none
 
 Cta *sim_cta_new(Cluster *k, int rank);

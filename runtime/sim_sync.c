@@ -106,8 +106,9 @@ static const Op *bad_arrival(Warp *w, const Op *op, uint32_t id, uint32_t count,
   if (!b->open)
     return NULL;
   if (b->count != count)
-    sim_trap_at(w, op, lane, "barrier %u: a count of %u, but line %u arrived with %u (0: all threads)",
-                id, count, b->op->in->line, b->count);
+    sim_trap_at(w, op, lane,
+                "barrier %u: a count of %u, but line %u arrived with %u (0: all threads)", id,
+                count, b->op->in->line, b->count);
   else if ((b->kind >= BAR_POPC || op->kind >= BAR_POPC) && b->kind != op->kind)
     sim_trap_at(w, op, lane, "barrier %u: a reduction is mixed with line %u", id, b->op->in->line);
   else if (b->arrived[w->index] & w->active)

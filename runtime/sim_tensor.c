@@ -82,7 +82,8 @@ const Op *sim_tensor_box(Warp *w, const Op *op, uint32_t lane, bool store, Box *
       return sim_trap_at(w, op, lane, "a store at coordinate %lld of dimension %d: it can't be "
                          "negative", (long long)b->at[i], i);
   }
-  // Not in the manual.  An H200 stops at any other with an illegal instruction, whatever the swizzle.
+  // Not in the manual.  An H200 stops at any other with an illegal instruction, whatever the
+  // swizzle.
   if (b->at[0] * (int64_t)b->element % 16)
     return sim_trap_at(w, op, lane, "coordinate 0 is %lld: %lld bytes into a row, which must be a "
                        "multiple of 16", (long long)b->at[0], (long long)b->at[0] * b->element);

@@ -104,7 +104,9 @@ static void describe_wait(const Cta *c, const Warp *w, const Group *g, char *out
 }
 
 // The instruction a waiting group stands at; behind a barrier it has arrived already.
-static const Op *waiting_op(const Group *g) { return g->state == GROUP_BARRIER ? g->pc - 1 : g->pc; }
+static const Op *waiting_op(const Group *g) {
+  return g->state == GROUP_BARRIER ? g->pc - 1 : g->pc;
+}
 
 static void note_wait(Cta *c, Warp *w, const Group *g, TrapInfo *t) {
   if (t->nwaits == SIM_MAX_WAITS) {

@@ -125,9 +125,10 @@ static void end_turn(Warp *w) {
   w->turn_length = w->left; // told
 }
 
-// Turns of the lowest group until those ahead of it have theirs.  The hardware holds those back where lanes
-// meet again, but they must not wait for ever here: one may hold a lock.  Counting waits longer, so that
-// lanes that ended a loop do not go on alone, which would be requests that the hardware has not.
+// Turns of the lowest group until those ahead of it have theirs.  The hardware holds those back
+// where lanes meet again, but they must not wait for ever here: one may hold a lock.  Counting
+// waits longer, so that lanes that ended a loop do not go on alone, which would be requests that
+// the hardware has not.
 static int patience(const Warp *w) { return w->cta->counts ? 64 : 1; }
 
 // Everyone else once, then the lowest again.

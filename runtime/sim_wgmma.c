@@ -195,9 +195,10 @@ static const Op *measure(Warp *w, const Op *op, uint64_t bits, bool mn_major, in
     *high = at[i] + WGMMA_CHUNK > *high ? at[i] + WGMMA_CHUNK : *high;
   }
   if (*high > size)
-    return sim_trap_at(w, op, 0, "out of bounds: %c, by its descriptor 0x%llx, is at offsets %u to %u "
-                       "of shared memory (%llu bytes)", name, (unsigned long long)bits, *low,
-                       *high - 1, (unsigned long long)size);
+    return sim_trap_at(w, op, 0,
+                       "out of bounds: %c, by its descriptor 0x%llx, is at offsets %u to %u "
+                       "of shared memory (%llu bytes)",
+                       name, (unsigned long long)bits, *low, *high - 1, (unsigned long long)size);
   return NULL;
 }
 

@@ -1,13 +1,14 @@
 // wgmma: what a warpgroup has in flight.  ISA 9.7.15.
 //
-//   sim_wgmma.c       fence, mma_async, commit_group, wait_group     sim_wgmma_mul.c   the products
-//   sim_wgmma_desc.c  matrix descriptors                            sim_wgmma_flow.c  which registers
-//                                                                    need a look at run time
+//   sim_wgmma.c       fence, mma_async, commit_group, wait_group
+//   sim_wgmma_desc.c  matrix descriptors
+//   sim_wgmma_mul.c   the products
+//   sim_wgmma_flow.c  which registers need a look at run time
 //
-// An mma_async is queued when the first warp of the group issues it; the others must issue the same.
-// When it is computed, for all four warps at once, is SimOpts.completion: when a wait needs it, at a
-// random moment, or when the last warp has issued it.  Whichever: its registers and its bytes of
-// shared memory stay in flight until the wait of each warp.
+// An mma_async is queued when the first warp of the group issues it; the others must issue the
+// same. When it is computed, for all four warps at once, is SimOpts.completion: when a wait needs
+// it, at a random moment, or when the last warp has issued it.  Whichever: its registers and its
+// bytes of shared memory stay in flight until the wait of each warp.
 #ifndef PTXSMITH_SIM_WGMMA_H
 #define PTXSMITH_SIM_WGMMA_H
 
@@ -24,9 +25,10 @@ typedef struct MatrixDesc {
 } MatrixDesc;
 MatrixDesc sim_desc(uint64_t bits);
 
-// An operand is `rows` (of A: 64, columns of B: N) times 32 bytes along K, in chunks of 16 bytes that
-// lie together whatever the swizzle.  K-major: chunk 2 * mn + (kb / 16); MN-major (16-bit elements
-// only): chunk k * rows / 8 + mn / 8.  Fills at[] with their addresses and returns their number.
+// An operand is `rows` (of A: 64, columns of B: N) times 32 bytes along K, in chunks of 16 bytes
+// that lie together whatever the swizzle.  K-major: chunk 2 * mn + (kb / 16); MN-major (16-bit
+// elements only): chunk k * rows / 8 + mn / 8.  Fills at[] with their addresses and returns their
+// number.
 int sim_desc_chunks(const MatrixDesc *d, bool mn_major, int rows, uint32_t *at);
 
 // ---- instructions -------------------------------------------------------------------------------
@@ -81,7 +83,8 @@ typedef struct Wgmma {
 
 // Computes one issue for all four warps.  NULL, or a trap.
 const Op *sim_wgmma_multiply(Warp *w, WgmmaIssue *issue);
-// Its operands in shared memory, when the last warp issues it: written, and nothing due to write them.
+// Its operands in shared memory, when the last warp issues it: written, and nothing due to write
+// them.
 const Op *sim_wgmma_check(Warp *w, const WgmmaIssue *issue);
 void sim_wgmma_random(Cta *c); // SIM_RANDOM: some of what is in flight is computed
 
@@ -105,7 +108,8 @@ typedef struct WgmmaFlow {
   bool *meets;        // instruction -> check it
   int32_t *suspect;   // register -> number, -1: its writes need no note
 } WgmmaFlow;
-const WgmmaFlow *sim_wgmma_flow(Program *p, const PtxFunc *f, const PtxFlow *flow); // NULL: no wgmma
+// NULL: no wgmma.
+const WgmmaFlow *sim_wgmma_flow(Program *p, const PtxFunc *f, const PtxFlow *flow);
 // Ops in front of an instruction: its registers against those in flight; notes of its writes.
 void sim_wgmma_guard(Decoder *x, const PtxInst *in);
 

@@ -12,8 +12,9 @@ MatrixDesc sim_desc(uint64_t bits) {
                       .base = (uint8_t)(bits >> 49 & 7)};
 }
 
-// phys(a) = a ^ (((a >> 7) - base) & (2^B - 1)) << 4, of the absolute address: the base offset is the
-// row at which the pattern starts.  As measured (docs/numerics.md), for every base, start and span.
+// phys(a) = a ^ (((a >> 7) - base) & (2^B - 1)) << 4, of the absolute address: the base offset is
+// the row at which the pattern starts.  As measured (docs/numerics.md), for every base, start and
+// span.
 static uint32_t swizzled(const MatrixDesc *d, uint32_t offset) {
   uint32_t a = d->start + offset;
   return a ^ (((a >> 7) - d->base) & ((1u << d->swizzle) - 1)) << 4;

@@ -2,8 +2,8 @@
 // may be written without a fence before a wgmma uses them.
 //
 // Forward, over blocks.  age[r]: the least number of commit_group since a wgmma that uses r was
-// issued, NONE when none is in flight; wait_group N ends all of age > N.  dirty[r]: written since the
-// last fence on some path.
+// issued, NONE when none is in flight; wait_group N ends all of age > N.  dirty[r]: written since
+// the last fence on some path.
 #include <string.h>
 
 #include "sim_wgmma.h"

@@ -23,8 +23,10 @@ static const Op *trap_shadow(Warp *w, const WgmmaIssue *issue, const Operand *o,
   for (int i = 0; i < o->chunks; i++)
     for (uint32_t at = o->at[i]; at < o->at[i] + WGMMA_CHUNK; at++)
       if (!(w->cta->shared.shadow[at] & SHADOW_WRITTEN))
-        return sim_trap_at(w, issue->op, 0, "uninitialised read: byte %u of shared memory, in %c, was "
-                           "never written", at, name);
+        return sim_trap_at(w, issue->op, 0,
+                           "uninitialised read: byte %u of shared memory, in %c, was "
+                           "never written",
+                           at, name);
   return NULL;
 }
 

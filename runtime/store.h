@@ -1,9 +1,9 @@
 // Store: results as JSON lines, appended one by one.
 //
 // Every line ends with a hash of what stands before it:   {...,"sum":"1f2e..."}
-// A line is written whole, under a lock, in one piece behind whatever is there; a tail that a killed
-// writer left is first closed with a newline.  So concurrent writers, kill -9 and damage by others
-// cost the lines they hit and no more, and reading tells how many those are.
+// A line is written whole, under a lock, in one piece behind whatever is there; a tail that a
+// killed writer left is first closed with a newline.  So concurrent writers, kill -9 and damage by
+// others cost the lines they hit and no more, and reading tells how many those are.
 #ifndef PTXSMITH_STORE_H
 #define PTXSMITH_STORE_H
 

@@ -1,6 +1,6 @@
-// A modelled time for sim: what the counted work would take on an H200 if nothing but the slowest of
-// its pipes mattered.  It ranks variants by work; it knows nothing of latency, and it is never shown
-// as a measurement.
+// A modelled time for sim: what the counted work would take on an H200 if nothing but the slowest
+// of its pipes mattered.  It ranks variants by work; it knows nothing of latency, and it is never
+// shown as a measurement.
 #include "bench.h"
 
 #include <math.h>

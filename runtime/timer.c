@@ -90,7 +90,8 @@ static Status make_graph(const Run *r, bool with_flush, bool with_op, Graph **ou
     if (with_flush) st = operator_launch(r->flush, r->dev, r->d);
     if (!st && with_op) st = operator_launch(r->op, r->dev, r->d);
   }
-  Status ended = device_graph_end(r->dev, out, r->d); // always: a capture left open blocks the stream
+  Status ended =
+      device_graph_end(r->dev, out, r->d); // always: a capture left open blocks the stream
   return st ? st : ended;
 }
 

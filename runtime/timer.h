@@ -5,9 +5,9 @@
 //               (A - B) / N: the launch and its gap, the flush subtracted
 // hot           the same without the flush: eager pairs, or graph A = N x launch and a sample A / N
 //
-// The flush reads a buffer larger than twice the L2 with our ceiling_read kernel.  It reads, and does
-// not write, because dirty lines would be written back inside the timed span.
-// On sim the time is modelled from counted work, is the same in every run, and says so.
+// The flush reads a buffer larger than twice the L2 with our ceiling_read kernel.  It reads, and
+// does not write, because dirty lines would be written back inside the timed span. On sim the time
+// is modelled from counted work, is the same in every run, and says so.
 #ifndef PTXSMITH_TIMER_H
 #define PTXSMITH_TIMER_H
 
@@ -49,8 +49,8 @@ typedef struct Ceiling {
 // 1 MiB and at most a third of the free memory are taken.
 Status ceiling_measure(Session *s, Device *dev, uint64_t bytes, Ceiling *out, Diag *d);
 
-// The problem with what a ceiling's Args need on this device where it does not say: a GPU takes sizes
-// that keep it busy for about a millisecond, sim the small ones of operator_make.
+// The problem with what a ceiling's Args need on this device where it does not say: a GPU takes
+// sizes that keep it busy for about a millisecond, sim the small ones of operator_make.
 Problem *ceiling_problem(Arena *a, const Problem *p, const Device *dev);
 // A ceiling's own verification: what it read, copied or computed is right, with 1 block, 2 and the
 // plan's.  The Problem may give words; the rest is chosen.

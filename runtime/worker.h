@@ -1,6 +1,6 @@
 // Worker: a program of its own that runs candidates, because a variant that faults, hangs or breaks
-// the device's context must cost only itself.  Workers are spawned (`ptxsmith worker`), never forked:
-// a driver that was initialised does not survive a fork.
+// the device's context must cost only itself.  Workers are spawned (`ptxsmith worker`), never
+// forked: a driver that was initialised does not survive a fork.
 //
 // Both directions speak lines:   VERB <tab> key=value <tab> key=value ...
 // A value's tabs, newlines and % are written as %09 %0A %25.
@@ -44,8 +44,8 @@ typedef enum JobEnd {
 } JobEnd;
 
 Status worker_start(Worker *w, const WorkerOpts *o, Diag *d);
-// `stage`: the last one the worker named.  After DIED, LATE, INTERRUPTED and a reply with lost=1 the
-// worker is gone and has to be started again.
+// `stage`: the last one the worker named.  After DIED, LATE, INTERRUPTED and a reply with lost=1
+// the worker is gone and has to be started again.
 JobEnd worker_run(Worker *w, Arena *a, const Params *job, double limit_s, Params *reply,
                   const char **stage, const char **why);
 void worker_stop(Worker *w); // closes its input and waits a little; then kills

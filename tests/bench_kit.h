@@ -126,8 +126,8 @@ static inline void bench_row(BenchRun *r, const BenchRow *row) {
   if (row->target > 0)
     snprintf(target, sizeof target, "%.0f", row->target);
   printf("%-22s %9.4g %7s %9.4g %9.2f  x%.2f of %-2d  x%.2f (%.2f to %.2f)\n", row->name, rate,
-         target, row->native, rate / row->native, spread[ROUNDS / 2], cores, cost[ROUNDS / 2], cost[0],
-         cost[ROUNDS - 1]);
+         target, row->native, rate / row->native, spread[ROUNDS / 2], cores, cost[ROUNDS / 2],
+         cost[0], cost[ROUNDS - 1]);
 }
 
 // A kernel on the arguments it takes.

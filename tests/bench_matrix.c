@@ -1,6 +1,6 @@
-// Rates of the tensor cores' products: mma.sync and wgmma through the interpreter (the threads of the
-// host, and what the sanitizer costs), then wgmma's core alone in each host instruction set; beside a
-// native loop of single-precision multiply-adds on tiles of the same size in the same run.
+// Rates of the tensor cores' products: mma.sync and wgmma through the interpreter (the threads of
+// the host, and what the sanitizer costs), then wgmma's core alone in each host instruction set;
+// beside a native loop of single-precision multiply-adds on tiles of the same size in the same run.
 #include "bench_kit.h"
 #include "sim_lanes.h"
 

@@ -239,8 +239,8 @@ int main(void) {
   kernel_row(dev, bench_load(dev, a, "copy.ptx", NULL, d), "loads, stores, checked", 512, &copy, 20,
              300, native_rate(native_copy, 12), d);
   struct { DevPtr out; uint32_t n; } shared = {out, 2000};
-  kernel_row(dev, bench_load(dev, a, "shared.ptx", "rows", d), "shared memory, rows", 32, &shared, 12,
-             300, native_rate(native_shared, 14), d);
+  kernel_row(dev, bench_load(dev, a, "shared.ptx", "rows", d), "shared memory, rows", 32, &shared,
+             12, 300, native_rate(native_shared, 14), d);
   kernel_row(dev, bench_load(dev, a, "shared.ptx", "columns", d), "shared memory, columns", 32,
              &shared, 12, 0, native_rate(native_columns, 14), d);
   kernel_row(dev, bench_load(dev, a, "atomics.ptx", "adds", d), "atomics", 32, &shared, 12, 0,

@@ -30,8 +30,10 @@ typedef struct Mutant {
 // ---- one line -----------------------------------------------------------------------------------
 static inline bool is_order(const char *text) {
   static const char *const orders[] = {
-      "bar.sync", "bar.arrive", "bar.red", "bar.warp.sync", "barrier.", "membar", "fence.",
-      "commit_group", "wait_group", "wgmma.fence", "_wait.", "mbarrier.arrive", "griddepcontrol.wait"};
+      "bar.sync",           "bar.arrive",  "bar.red", "bar.warp.sync",
+      "barrier.",           "membar",      "fence.",  "commit_group",
+      "wait_group",         "wgmma.fence", "_wait.",  "mbarrier.arrive",
+      "griddepcontrol.wait"};
   for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
     if (strstr(text, orders[i])) return true;
   return false;

@@ -1,5 +1,5 @@
-// The C API inside another program's CUDA context, against the fake driver: whose context and stream
-// are used, and that a launch is all that a captured graph sees.
+// The C API inside another program's CUDA context, against the fake driver: whose context and
+// stream are used, and that a launch is all that a captured graph sees.
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -78,7 +78,8 @@ static int teardown(void **state) {
 }
 
 static psm_tensor tensor(int rank, const int64_t *shape) {
-  psm_tensor t = {.data = 0x100000, .dtype = PSM_F32, .rank = rank}; // never read: kernels do nothing
+  psm_tensor t = {
+      .data = 0x100000, .dtype = PSM_F32, .rank = rank}; // never read: kernels do nothing
   memcpy(t.shape, shape, sizeof *shape * (size_t)rank);
   return t;
 }
@@ -88,7 +89,8 @@ static void open_decode(Engine *e) {
   good(e, psm_problem_new(e->s, "b=1,hq=4,hkv=2,sq=1,sk=64,d=64,dtype=f32,chunks=2", &p));
   good(e, psm_operator_new(e->dev, "decode_splitk", NULL, p, NULL, &e->op));
   psm_problem_free(p);
-  const psm_tensor qo = tensor(4, (int64_t[]){1, 1, 4, 64}), kv = tensor(4, (int64_t[]){1, 64, 2, 64});
+  const psm_tensor qo = tensor(4, (int64_t[]){1, 1, 4, 64}),
+                   kv = tensor(4, (int64_t[]){1, 64, 2, 64});
   const psm_tensor lse = tensor(3, (int64_t[]){1, 4, 1});
   good(e, psm_bind(e->op, "q", &qo));
   good(e, psm_bind(e->op, "k", &kv));

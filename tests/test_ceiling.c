@@ -70,9 +70,12 @@ static void read_sums_every_word_once(void **state) {
   (void)state;
   Setup u = on_sim();
   static const char *const variants[] = {
-      "unroll=1 block=128 hint=plain walk=stride",       "unroll=1 block=128 hint=nc walk=chunk",
-      "unroll=4 block=128 hint=no_allocate walk=stride", "unroll=4 block=128 hint=prefetch walk=chunk",
-      "unroll=16 block=128 hint=plain walk=chunk",       "unroll=2 block=1024 hint=nc walk=stride",
+      "unroll=1 block=128 hint=plain walk=stride",
+      "unroll=1 block=128 hint=nc walk=chunk",
+      "unroll=4 block=128 hint=no_allocate walk=stride",
+      "unroll=4 block=128 hint=prefetch walk=chunk",
+      "unroll=16 block=128 hint=plain walk=chunk",
+      "unroll=2 block=1024 hint=nc walk=stride",
   };
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
     DevPtr src = words_on(&u, sizes[s]);

@@ -277,11 +277,14 @@ static void entry_must_be_the_only_one(void **state) {
   Diag *d = diag_new();
   Device *dev = opened(FAKE, d);
   Kernel *k;
-  assert_int_equal(load(dev, ".version 8.0\n.target sm_80\n.entry a() { ret; } /* */ .entry b() { ret; }", NULL, &k, d),
-                   ST_INPUT);
+  assert_int_equal(
+      load(dev, ".version 8.0\n.target sm_80\n.entry a() { ret; } /* */ .entry b() { ret; }", NULL,
+           &k, d),
+      ST_INPUT);
   assert_says(d, "not exactly one .entry");
   diag_reset(d);
-  assert_int_equal(load(dev, ".version 8.0\n.target sm_80\n/* .entry a() {} */", NULL, &k, d), ST_INPUT);
+  assert_int_equal(load(dev, ".version 8.0\n.target sm_80\n/* .entry a() {} */", NULL, &k, d),
+                   ST_INPUT);
   device_close(dev);
   diag_free(d);
 }

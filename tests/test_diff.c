@@ -24,8 +24,9 @@ static void small_changes(void **state) {
 // Six unchanged lines join two changes, seven part them.
 static void hunks_join_and_part(void **state) {
   Arena *a = *state;
-  assert_string_equal(diff_text(a, "x", "A\n1\n2\n3\n4\n5\n6\nB\n", "y", "a\n1\n2\n3\n4\n5\n6\nb\n"),
-                      "--- x\n+++ y\n@@ -1,8 +1,8 @@\n-A\n+a\n 1\n 2\n 3\n 4\n 5\n 6\n-B\n+b\n");
+  assert_string_equal(
+      diff_text(a, "x", "A\n1\n2\n3\n4\n5\n6\nB\n", "y", "a\n1\n2\n3\n4\n5\n6\nb\n"),
+      "--- x\n+++ y\n@@ -1,8 +1,8 @@\n-A\n+a\n 1\n 2\n 3\n 4\n 5\n 6\n-B\n+b\n");
   assert_string_equal(
       diff_text(a, "x", "A\n1\n2\n3\n4\n5\n6\n7\nB\n", "y", "a\n1\n2\n3\n4\n5\n6\n7\nb\n"),
       "--- x\n+++ y\n@@ -1,4 +1,4 @@\n-A\n+a\n 1\n 2\n 3\n"

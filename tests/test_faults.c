@@ -189,7 +189,8 @@ static int check_report(const Kit *k, const Fault *f, Status st, uint64_t seed, 
   if (st == (is_warning(f) ? ST_OK : ST_FAILED) && m && has_fields(m, f->fields))
     return 0;
   print_error("%s (%s), schedule %d: status %d\nwanted: %s (%s)\ngot:    (%s) %s\n", f->file,
-              f->kind, (int)seed, st, f->expect, f->fields, m ? fields_of(m, fields) : "", diag_text(k->diag));
+              f->kind, (int)seed, st, f->expect, f->fields, m ? fields_of(m, fields) : "",
+              diag_text(k->diag));
   return 1;
 }
 

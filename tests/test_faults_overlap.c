@@ -1,5 +1,5 @@
-// Launches that overlap: the second may begin before the first has ended, unless it waits.  Each pair
-// is a kernel that forgets something and the same kernel without the fault.
+// Launches that overlap: the second may begin before the first has ended, unless it waits.  Each
+// pair is a kernel that forgets something and the same kernel without the fault.
 #include <stdio.h>
 
 #include "plan.h"
@@ -48,7 +48,8 @@ static void fill(Kit *k, DevPtr p) {
   assert_int_equal(device_fill32(k->dev, p, 7, 2048, k->diag), ST_OK);
 }
 
-static Status run_pair(Kit *k, Kernel *a, Kernel *b, const Overlap *o, uint64_t seed, DevPtr args[2]) {
+static Status run_pair(Kit *k, Kernel *a, Kernel *b, const Overlap *o, uint64_t seed,
+                       DevPtr args[2]) {
   device_sim_opts(k->dev, &(SimOpts){.sanitize = true, .seed = seed, .step_limit = 100000});
   fill(k, args[0]), fill(k, args[1]);
   Launch l = {.kernel = a, .grid = {2, 1, 1}, .block = {64, 1, 1}, .args = args,
@@ -125,9 +126,10 @@ static void put_wait(Kit *k, Variant *v, const char *at) {
   assert_non_null(target);
   assert_non_null(found);
   const char *version = strstr(text, ".version");
-  char *out = arena_printf(k->arena, "%.*s.version 7.8\n.target sm_90\n%.*sgriddepcontrol.wait;\n%s",
-                           (int)(version - text), text,
-                           (int)(found - strchr(target, '\n')), strchr(target, '\n'), found);
+  char *out =
+      arena_printf(k->arena, "%.*s.version 7.8\n.target sm_90\n%.*sgriddepcontrol.wait;\n%s",
+                   (int)(version - text), text, (int)(found - strchr(target, '\n')),
+                   strchr(target, '\n'), found);
   v->ptx = source_new(k->arena, v->ptx->name, out, strlen(out));
   v->module = NULL;
 }

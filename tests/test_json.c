@@ -65,8 +65,8 @@ static void levels_nest_and_close(void **state) {
   json_null(&j, NULL);
   json_close(&j);
   json_object(&j, "last");
-  assert_string_equal(json_end(&j),
-                      "{\"empty\":[],\"rows\":[{\"odd\":false},{\"odd\":true},null],\"last\":{}}\n");
+  assert_string_equal(
+      json_end(&j), "{\"empty\":[],\"rows\":[{\"odd\":false},{\"odd\":true},null],\"last\":{}}\n");
 }
 
 // Growth past the arena's first block must keep what was written.

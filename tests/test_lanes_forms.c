@@ -239,7 +239,8 @@ static void every_form(void **state) {
   assert_non_null(texts.v);
   for (int i = 0; i < ptx_nforms; i++) {
     const char *h = ptx_forms[i].handler;
-    bool lanes = !strcmp(h, "alu") || !strcmp(h, "setp") || !strcmp(h, "cvt") || !strcmp(h, "mov") ||
+    bool lanes = !strcmp(h, "alu") || !strcmp(h, "setp") || !strcmp(h, "cvt") ||
+                 !strcmp(h, "mov") ||
                  (!strcmp(h, "lop3") && !strchr(ptx_forms[i].opnds, '|')); // test_ops has the other
     if (lanes) one_form(&r, &ptx_forms[i], &texts);
   }

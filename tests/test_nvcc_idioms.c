@@ -1,5 +1,5 @@
-// Compiler-made PTX of standard idioms (tests/nvcc/), every build on PTXSMITH_DEVICE (else sim) against
-// an answer computed here.
+// Compiler-made PTX of standard idioms (tests/nvcc/), every build on PTXSMITH_DEVICE (else sim)
+// against an answer computed here.
 #include <math.h>
 
 #include "dtype.h"
@@ -37,7 +37,8 @@ static void run_build(Kit *k, const Call *c, int build, int which, void *got) {
     uint32_t words = (c->array[i].bytes + 3) / 4;
     p[i] = kit_fill(k, "array", 0, words);
     if (c->array[i].in)
-      assert_int_equal(device_write(k->dev, p[i], c->array[i].in, c->array[i].bytes, k->diag), ST_OK);
+      assert_int_equal(device_write(k->dev, p[i], c->array[i].in, c->array[i].bytes, k->diag),
+                       ST_OK);
     memcpy(args + at, &p[i], 8);
   }
   for (int i = 0; i < c->nscalars; i++, at += 4)
@@ -100,7 +101,8 @@ static void test_histogram(void **state) {
   uint32_t want[256] = {0};
   for (int i = 0; i < 1000; i++)
     want[x[i] = (uint8_t)(number(i) & (i % 3 ? 0xff : 7))]++;
-  Call c = {"idioms", "histogram", {2, 1}, {96, 1}, {{x, sizeof x}, {NULL, sizeof want}}, 2, {1000}, 1};
+  Call c = {"idioms", "histogram", {2, 1}, {96, 1}, {{x, sizeof x}, {NULL, sizeof want}},
+            2,        {1000},      1};
   expect_bytes(*state, &c, 1, want);
 }
 
@@ -128,8 +130,9 @@ static void test_product(void **state) {
       for (int k = 0; k < N; k++)
         want[r * N + c] = fmaf(a[r * N + k], b[k * N + c], want[r * N + c]);
     }
-  Call c = {"idioms", "product", {2, 2}, {16, 16}, {{a, sizeof a}, {b, sizeof b}, {NULL, sizeof want}},
-            3, {N}, 1};
+  Call c = {
+      "idioms", "product", {2, 2}, {16, 16}, {{a, sizeof a}, {b, sizeof b}, {NULL, sizeof want}},
+      3,        {N},       1};
   expect_bytes(*state, &c, 2, want);
 }
 
@@ -169,8 +172,9 @@ static void test_layer_norm(void **state) {
     for (int i = 0; i < N; i++)
       want[r * N + i] = (x[r * N + i] - mean) / sqrt(q / N + 1e-5) * g[i];
   }
-  Call c = {"idioms", "layer_norm", {ROWS, 1}, {32, 1}, {{x, sizeof x}, {g, sizeof g}, {NULL, sizeof x}},
-            3, {N}, 1};
+  Call c = {
+      "idioms", "layer_norm", {ROWS, 1}, {32, 1}, {{x, sizeof x}, {g, sizeof g}, {NULL, sizeof x}},
+      3,        {N},          1};
   expect_floats(*state, &c, 2, want, 2e-5);
 }
 
@@ -238,8 +242,8 @@ static void test_wide(void **state) {
     o[4] = (int64_t)((uint64_t)a / (uint64_t)b);
     o[5] = (int64_t)((uint64_t)a << (b & 63)) ^ (a >> (b & 63));
   }
-  Call c = {"idioms", "wide", {1, 1}, {32, 1}, {{x, sizeof x}, {y, sizeof y}, {NULL, sizeof want}}, 3,
-            {0}, 0};
+  Call c = {"idioms", "wide", {1, 1}, {32, 1}, {{x, sizeof x}, {y, sizeof y}, {NULL, sizeof want}},
+            3,        {0},    0};
   expect_bytes(*state, &c, 2, want);
 }
 
@@ -253,8 +257,9 @@ static void test_doubles(void **state) {
     o[3] = (double)(float)a;
     o[4] = floor(a) + rint(b) + (double)(int64_t)a;
   }
-  Call c = {"idioms", "doubles", {1, 1}, {32, 1}, {{x, sizeof x}, {y, sizeof y}, {NULL, sizeof want}}, 3,
-            {0}, 0};
+  Call c = {
+      "idioms", "doubles", {1, 1}, {32, 1}, {{x, sizeof x}, {y, sizeof y}, {NULL, sizeof want}},
+      3,        {0},       0};
   expect_bytes(*state, &c, 2, want);
 }
 
@@ -309,7 +314,8 @@ static void test_small_floats(void **state) {
     o[4] = (float)e4m3_to_double(e4m3_from_double(v));
     o[5] = (float)(fabs(h) > fabs(v) ? h - copysign(dtype_ulp(DT_F16, v), h) : h);
   }
-  Call c = {"tensor", "small_floats", {1, 1}, {32, 1}, {{x, sizeof x}, {NULL, sizeof want}}, 2, {0}, 0};
+  Call c = {"tensor", "small_floats", {1, 1}, {32, 1}, {{x, sizeof x}, {NULL, sizeof want}}, 2, {0},
+            0};
   expect_bytes(*state, &c, 1, want);
 }
 
@@ -328,8 +334,8 @@ static void test_tiles(void **state) {
         s += f16_to_double(a[r * 32 + k]) * f16_to_double(b[k * 32 + c]);
       want[r * 32 + c] = (float)s;
     }
-  Call c = {"tensor", "tiles", {2, 1}, {32, 2}, {{a, sizeof a}, {b, sizeof b}, {NULL, sizeof want}}, 3,
-            {0}, 0};
+  Call c = {"tensor", "tiles", {2, 1}, {32, 2}, {{a, sizeof a}, {b, sizeof b}, {NULL, sizeof want}},
+            3,        {0},     0};
   expect_bytes(*state, &c, 2, want);
 }
 
@@ -375,8 +381,9 @@ static void test_tiled(void **state) {
         s += f16_to_double(a[r * DEPTH + k]) * f16_to_double(b[k * M + c]);
       want[r * M + c] = (float)s;
     }
-  Call c = {"groups", "tiled", {1, 1}, {128, 1}, {{a, sizeof a}, {b, sizeof b}, {NULL, sizeof want}}, 3,
-            {0}, 0};
+  Call c = {
+      "groups", "tiled", {1, 1}, {128, 1}, {{a, sizeof a}, {b, sizeof b}, {NULL, sizeof want}},
+      3,        {0},     0};
   expect_bytes(*state, &c, 2, want);
 }
 

@@ -64,7 +64,8 @@ static void test_special_registers(void **state) {
   enum { N = 2 * 3 * 2 * 30 };
   DevPtr out = kit_words(k, "out", NULL, N * 4);
   static uint32_t got[N * 4];
-  Launch l = {.kernel = kernel, .grid = {2, 3, 2}, .block = {5, 3, 2}, .args = &out, .arg_bytes = 8};
+  Launch l = {
+      .kernel = kernel, .grid = {2, 3, 2}, .block = {5, 3, 2}, .args = &out, .arg_bytes = 8};
   assert_int_equal(device_launch(k->dev, &l, k->diag), ST_OK);
   kit_read(k, out, got, N * 4);
   for (uint32_t i = 0; i < N; i++) {
@@ -151,7 +152,8 @@ static void test_atomics(void **state) {
 static void test_vector_of_one(void **state) {
   Kit *k = *state;
   uint32_t in[2] = {7, 9}, got[1];
-  Kernel *kernel = kit_body(k, 2, "ld.global.b32 {%r1}, [%rd0+4]; st.global.b32 [ %rd1 + 0 ], { %r1 };");
+  Kernel *kernel =
+      kit_body(k, 2, "ld.global.b32 {%r1}, [%rd0+4]; st.global.b32 [ %rd1 + 0 ], { %r1 };");
   DevPtr args[2] = {kit_words(k, "in", in, 2), kit_fill(k, "out", 0, 1)};
   kit_run(k, kernel, 1, 1, args, 16);
   kit_read(k, args[1], got, 1);
@@ -183,10 +185,11 @@ static void test_vector_loads(void **state) {
     }
   }
   // Elements in their order, from a place that only some lanes share.
-  kernel = kit_body(k, 2, "and.b32 %r1, %r0, 7; mul.wide.u32 %rd2, %r1, 48; add.u64 %rd2, %rd0, %rd2;\n"
-                          "ld.global.v4.u32 {%r2, _, _, %r5}, [%rd2]; mul.wide.u32 %rd3, %r0, 8;\n"
-                          "add.u64 %rd3, %rd1, %rd3;\n"
-                          "st.global.v2.u32 [%rd3], {%r2, %r5};");
+  kernel = kit_body(k, 2,
+                    "and.b32 %r1, %r0, 7; mul.wide.u32 %rd2, %r1, 48; add.u64 %rd2, %rd0, %rd2;\n"
+                    "ld.global.v4.u32 {%r2, _, _, %r5}, [%rd2]; mul.wide.u32 %rd3, %r0, 8;\n"
+                    "add.u64 %rd3, %rd1, %rd3;\n"
+                    "st.global.v2.u32 [%rd3], {%r2, %r5};");
   DevPtr two[2] = {args.in, kit_words(k, "pairs", NULL, 64)};
   kit_run(k, kernel, 1, 32, two, 16);
   kit_read(k, two[1], got, 64);

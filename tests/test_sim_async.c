@@ -12,8 +12,10 @@ static void test_stages(void **state) {
   DevPtr args[2] = {kit_words(k, "in", in, 6 * 128), kit_words(k, "out", NULL, 128)};
   for (int mode = 0; mode < 3; mode++)
     for (uint64_t seed = 0; seed < 6; seed++) {
-      device_sim_opts(k->dev,
-                      &(SimOpts){.threads = 1, .sanitize = true, .seed = seed, .completion = completions[mode]});
+      device_sim_opts(k->dev, &(SimOpts){.threads = 1,
+                                         .sanitize = true,
+                                         .seed = seed,
+                                         .completion = completions[mode]});
       kit_run(k, kernel, 1, 128, args, sizeof args);
       kit_read(k, args[1], got, 128);
       for (uint32_t i = 0; i < 128; i++) {
@@ -34,7 +36,8 @@ static void test_sizes(void **state) {
   DevPtr args[2] = {kit_words(k, "in", (uint32_t *)in, sizeof in / 4),
                     kit_words(k, "out", NULL, sizeof got / 4)};
   for (int mode = 0; mode < 3; mode++) {
-    device_sim_opts(k->dev, &(SimOpts){.threads = 1, .sanitize = true, .completion = completions[mode]});
+    device_sim_opts(k->dev,
+                    &(SimOpts){.threads = 1, .sanitize = true, .completion = completions[mode]});
     kit_run(k, kernel, 1, 32, args, sizeof args);
     kit_read(k, args[1], (uint32_t *)got, sizeof got / 4);
     for (uint32_t i = 0; i < sizeof got; i++)
@@ -46,9 +49,8 @@ static void test_sizes(void **state) {
 static void expect(Kit *k, const char *body, const char *what, const char *note) {
   uint32_t words[64] = {1, 2, 3};
   DevPtr in = kit_words(k, "in", words, 64);
-  Kernel *kernel = kit_body(k, 1, arena_printf(k->arena,
-                                               ".shared .align 16 .b8 s[256];\nmov.u32 %%r1, s;\n%s",
-                                               body));
+  Kernel *kernel = kit_body(
+      k, 1, arena_printf(k->arena, ".shared .align 16 .b8 s[256];\nmov.u32 %%r1, s;\n%s", body));
   assert_int_equal(kit_try(k, kernel, 1, 1, &in, 8), ST_FAILED);
   assert_int_equal(k->diag->errors, 1);
   const DiagMsg *m = k->diag->first;
@@ -89,8 +91,10 @@ static void test_misuse(void **state) {
                                "cp.async.ca.shared.global", NULL);
   expect(k, COPY(4, 8), "misaligned: the destination is at offset 4 of shared memory, which is no "
                         "multiple of 8", NULL);
-  expect(k, COPY(256, 4), "out of bounds: the destination is 4 bytes at offset 256 of shared memory "
-                          "(256 bytes)", NULL);
+  expect(k, COPY(256, 4),
+         "out of bounds: the destination is 4 bytes at offset 256 of shared memory "
+         "(256 bytes)",
+         NULL);
   expect(k, "cp.async.ca.shared.global [%r1], [%rd0+256], 4;",
          "out of bounds: reads 4 bytes at offset 256 of \"in\" (256 bytes)", NULL);
   expect(k, "mov.u32 %r2, 5; cp.async.ca.shared.global [%r1], [%rd0], 4, %r2;",

@@ -61,17 +61,18 @@ static void run_body(Kit *k, const char *body, const uint32_t *in, uint32_t nin,
 static void test_pack(void **state) {
   static const uint32_t in[4] = {0x11223344, 0x55667788, 0x99aabbcc, 0xddeeff00};
   uint32_t got[12];
-  run_body(*state,
-           "ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd0];\n"
-           "mov.b32 {%h1, %h2}, %r1; mov.b32 %r5, {%h2, %h1}; st.global.u32 [%rd1], %r5;\n"
-           "mov.b64 %rd2, {%r2, %r1}; st.global.u64 [%rd1+8], %rd2;\n"
-           "mov.b64 {%r6, %r7}, %rd2; st.global.u32 [%rd1+16], %r7;\n"
-           "mov.b64 {%h3, %h4, %h5, _}, %rd2; mov.b32 %r8, {%h5, %h3}; st.global.u32 [%rd1+20], %r8;\n"
-           "mov.b64 {_, %r9}, %rd2; st.global.u32 [%rd1+24], %r9;\n"
-           "mov.b64 {%r1, %r2}, %rd2; st.global.v2.u32 [%rd1+32], {%r1, %r2};\n"
-           ".reg .b128 %q; mov.b128 %q, {%rd2, %rd0}; mov.b128 {%rd3, %rd4}, %q;\n"
-           "st.global.u64 [%rd1+40], %rd3;",
-           in, 4, got, 12);
+  run_body(
+      *state,
+      "ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd0];\n"
+      "mov.b32 {%h1, %h2}, %r1; mov.b32 %r5, {%h2, %h1}; st.global.u32 [%rd1], %r5;\n"
+      "mov.b64 %rd2, {%r2, %r1}; st.global.u64 [%rd1+8], %rd2;\n"
+      "mov.b64 {%r6, %r7}, %rd2; st.global.u32 [%rd1+16], %r7;\n"
+      "mov.b64 {%h3, %h4, %h5, _}, %rd2; mov.b32 %r8, {%h5, %h3}; st.global.u32 [%rd1+20], %r8;\n"
+      "mov.b64 {_, %r9}, %rd2; st.global.u32 [%rd1+24], %r9;\n"
+      "mov.b64 {%r1, %r2}, %rd2; st.global.v2.u32 [%rd1+32], {%r1, %r2};\n"
+      ".reg .b128 %q; mov.b128 %q, {%rd2, %rd0}; mov.b128 {%rd3, %rd4}, %q;\n"
+      "st.global.u64 [%rd1+40], %rd3;",
+      in, 4, got, 12);
   static const uint32_t want[12] = {0x33441122, 0,          0x55667788, 0x11223344,
                                     0x11223344, 0x77883344, 0x11223344, 0,
                                     0x55667788, 0x11223344, 0x55667788, 0x11223344};
@@ -81,16 +82,17 @@ static void test_pack(void **state) {
 static void test_widths(void **state) {
   static const uint32_t in[4] = {0xfedcba98, 0x80007fff, 0x01020384, 0xffffffff};
   uint32_t got[16];
-  run_body(*state,
-           "ld.global.s8 %r1, [%rd0]; ld.global.u8 %r2, [%rd0]; st.global.v2.u32 [%rd1], {%r1, %r2};\n"
-           "ld.global.s16 %r3, [%rd0+6]; ld.global.s8 %rd2, [%rd0+3]; st.global.u64 [%rd1+8], %rd2;\n"
-           "ld.global.s32 %rd3, [%rd0+4]; st.global.u64 [%rd1+16], %rd3;\n"
-           "ld.global.u16 %rd4, [%rd0+2]; st.global.u64 [%rd1+24], %rd4;\n"
-           "ld.global.s8 %h1, [%rd0]; cvt.u32.u16 %r4, %h1; st.global.v2.u32 [%rd1+32], {%r3, %r4};\n"
-           "st.global.u8 [%rd1+41], %r1; st.global.u16 [%rd1+42], %h1; st.global.u8 [%rd1+44], %rd3;\n"
-           "cvt.s8.s32 %r5, 200; cvt.u8.u32 %r6, 300; st.global.v2.u32 [%rd1+48], {%r5, %r6};\n"
-           "cvt.s32.s8 %rd5, %r2; st.global.u64 [%rd1+56], %rd5;",
-           in, 4, got, 16);
+  run_body(
+      *state,
+      "ld.global.s8 %r1, [%rd0]; ld.global.u8 %r2, [%rd0]; st.global.v2.u32 [%rd1], {%r1, %r2};\n"
+      "ld.global.s16 %r3, [%rd0+6]; ld.global.s8 %rd2, [%rd0+3]; st.global.u64 [%rd1+8], %rd2;\n"
+      "ld.global.s32 %rd3, [%rd0+4]; st.global.u64 [%rd1+16], %rd3;\n"
+      "ld.global.u16 %rd4, [%rd0+2]; st.global.u64 [%rd1+24], %rd4;\n"
+      "ld.global.s8 %h1, [%rd0]; cvt.u32.u16 %r4, %h1; st.global.v2.u32 [%rd1+32], {%r3, %r4};\n"
+      "st.global.u8 [%rd1+41], %r1; st.global.u16 [%rd1+42], %h1; st.global.u8 [%rd1+44], %rd3;\n"
+      "cvt.s8.s32 %r5, 200; cvt.u8.u32 %r6, 300; st.global.v2.u32 [%rd1+48], {%r5, %r6};\n"
+      "cvt.s32.s8 %rd5, %r2; st.global.u64 [%rd1+56], %rd5;",
+      in, 4, got, 16);
   static const uint32_t want[16] = {0xffffff98, 0x98,       0xfffffffe, 0xffffffff,
                                     0x80007fff, 0xffffffff, 0xfedc,     0,
                                     0xffff8000, 0xff98,     0xff989800, 0xff,
@@ -118,14 +120,15 @@ static void test_carry(void **state) {
 static void test_guards(void **state) {
   static const uint32_t in[1] = {5};
   uint32_t got[4];
-  run_body(*state,
-           "ld.global.u32 %r1, [%rd0]; setp.eq.u32 %p1, %r1, 5;\n"
-           "@%p1 setp.gt.and.u32 %p1|%p2, %r1, 9, %p1;\n" // p1 = false, p2 = true
-           "selp.u32 %r2, 1, 0, %p1; selp.u32 %r3, 1, 0, %p2;\n"
-           "mov.u32 %r4, 3; @!%p1 add.u32 %r4, %r4, 4; @%p1 add.u32 %r4, %r4, 8;\n"
-           "mov.pred %p3, %p2; not.pred %p4, %p3; xor.pred %p5, %p3, %p4; selp.u32 %r5, 6, 7, %p5;\n"
-           "st.global.v4.u32 [%rd1], {%r2, %r3, %r4, %r5};",
-           in, 1, got, 4);
+  run_body(
+      *state,
+      "ld.global.u32 %r1, [%rd0]; setp.eq.u32 %p1, %r1, 5;\n"
+      "@%p1 setp.gt.and.u32 %p1|%p2, %r1, 9, %p1;\n" // p1 = false, p2 = true
+      "selp.u32 %r2, 1, 0, %p1; selp.u32 %r3, 1, 0, %p2;\n"
+      "mov.u32 %r4, 3; @!%p1 add.u32 %r4, %r4, 4; @%p1 add.u32 %r4, %r4, 8;\n"
+      "mov.pred %p3, %p2; not.pred %p4, %p3; xor.pred %p5, %p3, %p4; selp.u32 %r5, 6, 7, %p5;\n"
+      "st.global.v4.u32 [%rd1], {%r2, %r3, %r4, %r5};",
+      in, 1, got, 4);
   static const uint32_t want[4] = {0, 1, 7, 6};
   assert_memory_equal(got, want, sizeof want);
 }

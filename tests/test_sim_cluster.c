@@ -111,8 +111,10 @@ typedef struct Case {
 #define OTHER "xor.b32 %r3, %r1, 1; mapa.shared::cluster.u32 %r4, %r2, %r3;"
 
 static void expect_trap(Kit *k, const Case *c) {
-  char *body = arena_printf(k->arena, ".shared .align 16 .b8 s[64]; mov.u32 %%r1, %%cluster_ctarank; "
-                                      "mov.u32 %%r2, s;\n%s", c->body);
+  char *body = arena_printf(k->arena,
+                            ".shared .align 16 .b8 s[64]; mov.u32 %%r1, %%cluster_ctarank; "
+                            "mov.u32 %%r2, s;\n%s",
+                            c->body);
   Kernel *kernel = kit_body(k, 0, body);
   Status st = launch(k, kernel, (uint32_t[]){2, 1, 1}, (uint32_t[]){2, 1, 1}, c->block, NULL, 0);
   if (st != ST_FAILED || !strstr(k->diag->first->what, c->what))
@@ -133,10 +135,12 @@ static void test_traps(void **state) {
       {"reads 4 bytes of block rank 0's shared memory: .shared::cta reaches the own block's memory "
        "only: ld.shared.u32 %r5, [%r4]; in block (1,0,0) thread (0,0,0)",
        SYNC OTHER "ld.shared.u32 %r5, [%r4];" SYNC, 32},
-      {"writes 4 bytes of block rank 1's shared memory: that block may not have started: no cluster "
+      {"writes 4 bytes of block rank 1's shared memory: that block may not have started: no "
+       "cluster "
        "barrier has completed",
        OTHER "st.shared::cluster.u32 [%r4], 1;" SYNC, 32},
-      {"writes 4 bytes of block rank 1's shared memory: that block has ended, and its memory is gone: "
+      {"writes 4 bytes of block rank 1's shared memory: that block has ended, and its memory is "
+       "gone: "
        "st.shared::cluster.u32 [%r4], 1; in block (0,0,0) thread (0,0,0)",
        SYNC "setp.eq.u32 %p1, %r1, 1; @%p1 exit;" OTHER "st.shared::cluster.u32 [%r4], 1;", 32},
       {"block rank 2: the cluster has 2 blocks: mapa.shared::cluster.u32 %r3, %r2, 2;",
@@ -146,13 +150,17 @@ static void test_traps(void **state) {
       {"cluster barrier: arrived at again before barrier.cluster.wait: barrier.cluster.arrive; in "
        "block (0,0,0) thread (5,0,0)",
        "setp.eq.u32 %p1, %r0, 5; @%p1 barrier.cluster.arrive; barrier.cluster.arrive;"
-       "barrier.cluster.wait;", 32},
+       "barrier.cluster.wait;",
+       32},
       {"cluster barrier: waited for without having arrived: barrier.cluster.wait; in block (0,0,0) "
-       "thread (0,0,0)", "barrier.cluster.wait;", 32},
-      {"deadlock: no thread of the cluster can go on: barrier.cluster.wait; in block (0,0,0) thread "
+       "thread (0,0,0)",
+       "barrier.cluster.wait;", 32},
+      {"deadlock: no thread of the cluster can go on: barrier.cluster.wait; in block (0,0,0) "
+       "thread "
        "(0,0,0)",
        "setp.eq.u32 %p1, %r1, 0; @%p1 bra A; bar.sync 1, 64; ret; A: barrier.cluster.arrive;"
-       "barrier.cluster.wait;", 32},
+       "barrier.cluster.wait;",
+       32},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     expect_trap(*state, &cases[i]);
@@ -167,8 +175,9 @@ static void test_deadlock_notes(void **state) {
   assert_int_equal(launch(k, kernel, (uint32_t[]){2, 1, 1}, (uint32_t[]){2, 1, 1}, 32, NULL, 0),
                    ST_FAILED);
   const char *text = diag_text(k->diag);
-  assert_non_null(strstr(text, "block (0,0,0) warp 0, lanes ffffffff: at the cluster barrier, where "
-                               "32 of 64 threads have arrived"));
+  assert_non_null(strstr(text,
+                         "block (0,0,0) warp 0, lanes ffffffff: at the cluster barrier, where "
+                         "32 of 64 threads have arrived"));
   assert_non_null(strstr(text, "block (1,0,0) warp 0, lanes ffffffff: at barrier 1, where 32 of 64 "
                                "threads have arrived"));
   diag_reset(k->diag);

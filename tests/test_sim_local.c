@@ -1,53 +1,62 @@
-// What compilers do to local memory that nobody has written (bit fields, copies of structs), the memory
-// that the system reserves, and failed assertions.
+// What compilers do to local memory that nobody has written (bit fields, copies of structs), the
+// memory that the system reserves, and failed assertions.
 #include "sim_kit.h"
 
 #define FRAME ".local .align 8 .b8 a[16]; .local .align 8 .b8 b[16];\n"                            \
   "mov.u64 %rd1, a; cvta.local.u64 %rd1, %rd1; mov.u64 %rd2, b; cvta.local.u64 %rd2, %rd2;\n"
 
-static const struct { const char *name, *body, *traps; uint32_t want; } cases[] = {
+static const struct { const char *name, *body, *traps; uint32_t want;
+} cases[] = {
     {"a bit field of a word that nobody wrote",
-     FRAME "ld.u32 %r1, [%rd1+4]; and.b32 %r2, %r1, -16; or.b32 %r3, %r2, 5; st.u32 [%rd1+4], %r3;\n"
-     "ld.u32 %r4, [%rd1+4]; and.b32 %r4, %r4, 15; st.global.u32 [%rd0], %r4;", NULL, 5},
+     FRAME
+     "ld.u32 %r1, [%rd1+4]; and.b32 %r2, %r1, -16; or.b32 %r3, %r2, 5; st.u32 [%rd1+4], %r3;\n"
+     "ld.u32 %r4, [%rd1+4]; and.b32 %r4, %r4, 15; st.global.u32 [%rd0], %r4;",
+     NULL, 5},
     {"a field set through another pointer is a use",
      FRAME "ld.u32 %r1, [%rd1]; and.b32 %r2, %r1, -16; or.b32 %r3, %r2, 5; st.u32 [%rd2], %r3;",
      "byte 0 of local memory was never written: ld.u32 %r1", 0},
     {"a field that is looked at before it is stored",
      FRAME "ld.u32 %r1, [%rd1]; and.b32 %r2, %r1, -16; or.b32 %r3, %r2, 5; st.u32 [%rd1], %r3;\n"
-     "st.global.u32 [%rd0], %r2;", "byte 0 of local memory was never written: ld.u32 %r1", 0},
+           "st.global.u32 [%rd0], %r2;",
+     "byte 0 of local memory was never written: ld.u32 %r1", 0},
     {"a copy of what is written in part",
      FRAME "mov.b32 %r5, 7; st.u32 [%rd1], %r5; ld.u64 %rd3, [%rd1]; st.u64 [%rd2], %rd3;\n"
-     "ld.u32 %r6, [%rd2]; st.global.u32 [%rd0], %r6;", NULL, 7},
+           "ld.u32 %r6, [%rd2]; st.global.u32 [%rd0], %r6;",
+     NULL, 7},
     {"what was not written is not written in the copy",
      FRAME "mov.b32 %r5, 7; st.u32 [%rd1], %r5; ld.u64 %rd3, [%rd1]; st.u64 [%rd2], %rd3;\n"
-     "ld.u32 %r6, [%rd2+4]; st.global.u32 [%rd0], %r6;",
+           "ld.u32 %r6, [%rd2+4]; st.global.u32 [%rd0], %r6;",
      "byte 20 of local memory was never written: ld.u32 %r6", 0},
     {"nor is it in the original",
      FRAME "mov.b32 %r5, 7; st.u32 [%rd1], %r5; ld.u64 %rd3, [%rd1]; st.u64 [%rd2], %rd3;\n"
-     "ld.u32 %r6, [%rd1+4]; st.global.u32 [%rd0], %r6;",
+           "ld.u32 %r6, [%rd1+4]; st.global.u32 [%rd0], %r6;",
      "byte 4 of local memory was never written: ld.u32 %r6", 0},
     {"a copy over what was written unwrites it",
      FRAME "mov.b32 %r5, 7; st.u32 [%rd2+4], %r5; ld.u32 %r7, [%rd1]; st.u32 [%rd2+4], %r7;\n"
-     "ld.u32 %r6, [%rd2+4]; st.global.u32 [%rd0], %r6;",
+           "ld.u32 %r6, [%rd2+4]; st.global.u32 [%rd0], %r6;",
      "byte 20 of local memory was never written: ld.u32 %r6", 0},
     {"a copy of a copy",
-     FRAME "mov.b32 %r5, 9; st.u32 [%rd1+8], %r5; ld.u64 %rd3, [%rd1+8]; st.u64 [%rd2], %rd3;\n"
+     FRAME
+     "mov.b32 %r5, 9; st.u32 [%rd1+8], %r5; ld.u64 %rd3, [%rd1+8]; st.u64 [%rd2], %rd3;\n"
      "ld.u64 %rd4, [%rd2]; st.u64 [%rd1], %rd4; ld.u32 %r6, [%rd1]; st.global.u32 [%rd0], %r6;",
      NULL, 9},
-    {"to global memory it is a use",
-     FRAME "ld.u32 %r1, [%rd1]; st.global.u32 [%rd0], %r1;",
+    {"to global memory it is a use", FRAME "ld.u32 %r1, [%rd1]; st.global.u32 [%rd0], %r1;",
      "byte 0 of local memory was never written: ld.u32 %r1", 0},
     {"a value that is copied and used",
-     FRAME "ld.u32 %r1, [%rd1]; st.u32 [%rd2], %r1; add.u32 %r1, %r1, 1; st.global.u32 [%rd0], %r1;",
+     FRAME
+     "ld.u32 %r1, [%rd1]; st.u32 [%rd2], %r1; add.u32 %r1, %r1, 1; st.global.u32 [%rd0], %r1;",
      "byte 0 of local memory was never written: ld.u32 %r1", 0},
     {"the system's shared memory",
      ".shared .b8 s[64]; mov.u32 %r1, %reserved_smem_offset_1; st.shared.u32 [%r1+16], %r0;",
      "writes 4 bytes of the shared memory that the system reserves", 0},
     {"its place alone",
-     "mov.u32 %r1, %reserved_smem_offset_1; mov.u32 %r2, %reserved_smem_offset_begin;\n" // one place
+     "mov.u32 %r1, %reserved_smem_offset_1; mov.u32 %r2, %reserved_smem_offset_begin;\n" // one
+                                                                                         // place
      "mov.u32 %r3, %reserved_smem_offset_end; mov.u32 %r4, %reserved_smem_offset_cap;\n"
-     "sub.u32 %r1, %r1, %r2; sub.u32 %r3, %r3, %r2; mad.lo.u32 %r4, %r4, 1000, %r3; add.u32 %r4, %r4, "
-     "%r1; st.global.u32 [%rd0], %r4;", NULL, 1024288}, // as on an H200: 288 bytes of 1024
+     "sub.u32 %r1, %r1, %r2; sub.u32 %r3, %r3, %r2; mad.lo.u32 %r4, %r4, 1000, %r3; add.u32 %r4, "
+     "%r4, "
+     "%r1; st.global.u32 [%rd0], %r4;",
+     NULL, 1024288}, // as on an H200: 288 bytes of 1024
 };
 
 static void test_local(void **state) {
@@ -89,8 +98,9 @@ static void test_assertion(void **state) {
   kit_run(k, kernel, 1, 32, &n, 4);
   n = 20;
   assert_int_equal(kit_try(k, kernel, 1, 32, &n, 4), ST_FAILED);
-  assert_string_equal(k->diag->first->what, "an assertion failed: call.uni __assertfail, (a0, a1, a2, "
-                                            "a3, a4); in block (0,0,0) thread (20,0,0)");
+  assert_string_equal(k->diag->first->what,
+                      "an assertion failed: call.uni __assertfail, (a0, a1, a2, "
+                      "a3, a4); in block (0,0,0) thread (20,0,0)");
   assert_int_equal(k->diag->first->line, 12);
 }
 

@@ -38,18 +38,18 @@ static void test_budget(void **state) {
   static const Case cases[] = {
       {NULL, ONE_PER_SM, SPLIT(24, 240), 384},
       {NULL, ONE_PER_SM, SPLIT(40, 232), 384},
-      {"deadlock: no thread of the block can go on: setmaxnreg.inc.sync.aligned.u32 240;", ONE_PER_SM,
-       SPLIT(32, 240), 384},
+      {"deadlock: no thread of the block can go on: setmaxnreg.inc.sync.aligned.u32 240;",
+       ONE_PER_SM, SPLIT(32, 240), 384},
       // The last warp's 72 more do not fit: 64512 = 168 * 384.
-      {"warp 11, lanes ffffffff: for 240 registers a thread: of the block's 64512, its warpgroups hold "
-       "4096 + 30720 + 28416", ONE_PER_SM, SPLIT(32, 240), 384},
+      {"warp 11, lanes ffffffff: for 240 registers a thread: of the block's 64512, its warpgroups "
+       "hold "
+       "4096 + 30720 + 28416",
+       ONE_PER_SM, SPLIT(32, 240), 384},
       {NULL, ".maxntid 256, 1, 1 .minnctapersm 1", SPLIT(56, 256), 256},
       {NULL, ".maxntid 512, 1, 1 .minnctapersm 1", SPLIT(32, 160), 512},
-      {"of the block's 65536, its", ".maxntid 512, 1, 1 .minnctapersm 1", SPLIT(32, 168),
-       512},
+      {"of the block's 65536, its", ".maxntid 512, 1, 1 .minnctapersm 1", SPLIT(32, 168), 512},
       {NULL, ".maxntid 256, 1, 1 .minnctapersm 2", SPLIT(40, 216), 256},
-      {"of the block's 32768, its", ".maxntid 256, 1, 1 .minnctapersm 2", SPLIT(40, 224),
-       256},
+      {"of the block's 32768, its", ".maxntid 256, 1, 1 .minnctapersm 2", SPLIT(40, 224), 256},
       {NULL, ".maxntid 256, 1, 1 .maxnreg 96", SPLIT(40, 152), 256},
       {"of the block's 24576, its", ".maxntid 256, 1, 1 .maxnreg 96", SPLIT(40, 160), 256},
       {NULL, ".maxntid 256, 1, 1", SPLIT(40, 256), 256}, // no count at entry: ignored
@@ -60,8 +60,10 @@ static void test_budget(void **state) {
 
 static void test_rules(void **state) {
   static const Case cases[] = {
-      {"setmaxnreg.dec to 176 registers: the warp holds 168: setmaxnreg.dec.sync.aligned.u32 176; in "
-       "block (0,0,0) thread (0,0,0)", ONE_PER_SM, "setmaxnreg.dec.sync.aligned.u32 176;", 384},
+      {"setmaxnreg.dec to 176 registers: the warp holds 168: setmaxnreg.dec.sync.aligned.u32 176; "
+       "in "
+       "block (0,0,0) thread (0,0,0)",
+       ONE_PER_SM, "setmaxnreg.dec.sync.aligned.u32 176;", 384},
       {"setmaxnreg.inc to 160 registers: the warp holds 168", ONE_PER_SM,
        "setmaxnreg.inc.sync.aligned.u32 160;", 384},
       {"warps 8 of the warpgroup ended without executing this: setmaxnreg.dec", ONE_PER_SM,
@@ -69,10 +71,14 @@ static void test_rules(void **state) {
       {"warps c of the warpgroup have not executed the setmaxnreg of line 8 yet", ONE_PER_SM,
        "setp.gt.u32 %p1, %r1, 1; @%p1 bra L; setmaxnreg.dec.sync.aligned.u32 40;"
        "setp.eq.u32 %p1, %r1, 0; @%p1 bar.sync 1, 64; @%p1 bra L; bar.sync 1, 64;"
-       "setmaxnreg.dec.sync.aligned.u32 32; L: ret;", 384},
-      {"other warps of the warpgroup execute the setmaxnreg of line 8: all four must execute the same",
-       ONE_PER_SM, "setp.eq.u32 %p1, %r1, 2; @%p1 bra L; setmaxnreg.dec.sync.aligned.u32 40; ret;\nL: "
-       "setmaxnreg.dec.sync.aligned.u32 40;", 384},
+       "setmaxnreg.dec.sync.aligned.u32 32; L: ret;",
+       384},
+      {"other warps of the warpgroup execute the setmaxnreg of line 8: all four must execute the "
+       "same",
+       ONE_PER_SM,
+       "setp.eq.u32 %p1, %r1, 2; @%p1 bra L; setmaxnreg.dec.sync.aligned.u32 40; ret;\nL: "
+       "setmaxnreg.dec.sync.aligned.u32 40;",
+       384},
       {"setmaxnreg needs a warpgroup of four warps: this one has 2", ".maxntid 64, 1, 1",
        "setmaxnreg.dec.sync.aligned.u32 40;", 64},
   };

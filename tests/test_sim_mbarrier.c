@@ -136,7 +136,8 @@ static void test_counts(void **state) {
          "misaligned: the mbarrier is at offset 1028 of shared memory, which is no multiple of 8",
          NULL);
   expect(k, 1, "mbarrier.init.shared.b64 [%r2+16], 1;",
-         "out of bounds: the mbarrier is 8 bytes at offset 1040 of shared memory (1040 bytes)", NULL);
+         "out of bounds: the mbarrier is 8 bytes at offset 1040 of shared memory (1040 bytes)",
+         NULL);
   expect(k, 1, "mbarrier.init.shared.b64 [%r2], 0;",
          "mbarrier.init with 0 arrivals: 1 to 2^20-1", NULL);
   expect(k, 1, INIT "mbarrier.arrive.shared.b64 _, [%r2], 3;",
@@ -170,13 +171,16 @@ static void test_counts(void **state) {
 // The first warp completes two phases before the second, which waits for one, can look.
 static void test_overrun(void **state) {
   Kit *k = *state;
-  expect(k, 64, "setp.eq.u32 %p1, %r0, 0; @%p1 mbarrier.init.shared.b64 [%r2], 1; bar.sync 0;\n"
-                "setp.lt.u32 %p2, %r0, 32; @%p2 bra A;\n"
-                "W: mbarrier.try_wait.parity.shared.b64 %p1, [%r2], 0; @!%p1 bra W; ret;\n"
-                "A: setp.ne.u32 %p1, %r0, 0; @%p1 ret;\n"
-                "mbarrier.arrive.shared.b64 _, [%r2]; mbarrier.arrive.shared.b64 _, [%r2];",
-         "phases 0 and 1 of the mbarrier at offset 1024 were both completed while this thread waited "
-         "for the first: it can't tell", NULL);
+  expect(
+      k, 64,
+      "setp.eq.u32 %p1, %r0, 0; @%p1 mbarrier.init.shared.b64 [%r2], 1; bar.sync 0;\n"
+      "setp.lt.u32 %p2, %r0, 32; @%p2 bra A;\n"
+      "W: mbarrier.try_wait.parity.shared.b64 %p1, [%r2], 0; @!%p1 bra W; ret;\n"
+      "A: setp.ne.u32 %p1, %r0, 0; @%p1 ret;\n"
+      "mbarrier.arrive.shared.b64 _, [%r2]; mbarrier.arrive.shared.b64 _, [%r2];",
+      "phases 0 and 1 of the mbarrier at offset 1024 were both completed while this thread waited "
+      "for the first: it can't tell",
+      NULL);
 }
 
 static void test_deadlocks(void **state) {
@@ -203,7 +207,8 @@ static void test_in_flight(void **state) {
   static const char issued[] =
       "the other party: it was issued here by thread (0,0,0), and nothing that makes it "
       "complete has been waited for";
-#define EXPECT "mbarrier.init.shared.b64 [%r2], 1;\nmbarrier.arrive.expect_tx.shared.b64 _, [%r2], 64;\n"
+#define EXPECT                                                                                     \
+  "mbarrier.init.shared.b64 [%r2], 1;\nmbarrier.arrive.expect_tx.shared.b64 _, [%r2], 64;\n"
   expect(k, 1, EXPECT LOAD(64) "ld.shared.u32 %r3, [%r1+60];",
          "in flight: reads 4 bytes of shared memory, of which byte 60 is not written yet", issued);
   expect(k, 1, EXPECT LOAD(64) "mov.u32 %r3, 1; st.shared.u32 [%r1+4], %r3;",
@@ -219,9 +224,10 @@ static void test_in_flight(void **state) {
   "cp.async.bulk.global.shared::cta.bulk_group [%rd0], [%r1], 16;\ncp.async.bulk.commit_group;\n"
   expect(k, 1, STORED "st.shared.u64 [%r1+8], %rd2;",
          "in flight: writes 8 bytes of shared memory, of which byte 8 is still read", issued);
-  expect(k, 1, STORED "cp.async.bulk.wait_group.read 0;\nld.global.u32 %r3, [%rd0];",
-         "in flight: reads 4 bytes of global memory that an operation in flight has not written yet",
-         issued);
+  expect(
+      k, 1, STORED "cp.async.bulk.wait_group.read 0;\nld.global.u32 %r3, [%rd0];",
+      "in flight: reads 4 bytes of global memory that an operation in flight has not written yet",
+      issued);
   expect(k, 1, STORED, "the block ends before this has read its shared memory: no "
                        "cp.async.bulk.wait_group waited for it", NULL);
   expect(k, 1, STORED "cp.async.bulk.wait_group 1;\nst.shared.u64 [%r1+8], %rd2;",
@@ -242,7 +248,7 @@ int main(void) {
 #define D(f) cmocka_unit_test_setup_teardown(f, kit_setup_anywhere, kit_teardown)
 #define T(f) cmocka_unit_test_setup_teardown(f, kit_setup, kit_teardown)
   const struct CMUnitTest tests[] = {D(test_pipeline), D(test_states),    D(test_copy_arrive),
-                                     D(test_stores),   D(test_multicast), T(test_counts),    T(test_overrun),  T(test_deadlocks),
-                                     T(test_in_flight)};
+                                     D(test_stores),   D(test_multicast), T(test_counts),
+                                     T(test_overrun),  T(test_deadlocks), T(test_in_flight)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

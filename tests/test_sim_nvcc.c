@@ -1,5 +1,6 @@
-// Compiler-made PTX (tests/nvcc/) on PTXSMITH_DEVICE (else sim): optimised, plain and debug code of both
-// targets give what the source says, and where approximations enter, the same bits as each other.
+// Compiler-made PTX (tests/nvcc/) on PTXSMITH_DEVICE (else sim): optimised, plain and debug code of
+// both targets give what the source says, and where approximations enter, the same bits as each
+// other.
 #include <math.h>
 
 #include "dtype.h"
@@ -172,7 +173,8 @@ static void test_half_mix(void **state) {
       double bx = bf16_to_double((uint16_t)b[i]), by = bf16_to_double((uint16_t)(b[i] >> 16));
       double low_b = fmax(bf16_to_double(bf16_from_double(bx * bx)), bx);
       double high_b = fmax(bf16_to_double(bf16_from_double(by * by)), by);
-      assert_int_equal(got[N + i], bf16_from_double(high) | (uint32_t)bf16_from_double(low_b) << 16);
+      assert_int_equal(got[N + i], bf16_from_double(high) | (uint32_t)bf16_from_double(low_b)
+                                                                << 16);
       // f = x.x + max(b.y^2, b.y) + (x.x > x.y), and o.x is f rounded to f16
       double low = f16_to_double(f16_from_double(xx * xx + 0.5)) + exp2(xx);
       double f = f32_of(got[2 * N + i]), sum = low + high_b;
@@ -258,7 +260,8 @@ static void hopper_answer(uint16_t *x, float *want) {
     for (int t = 0; t < THREADS; t++) {
       sum[block][t] = 0;
       for (int e = 0; e < 4; e++) {
-        int row = t / 128 * 64 + t % 128 / 32 * 16 + t % 32 / 4 + e / 2 * 8, col = t % 4 * 2 + e % 2;
+        int row = t / 128 * 64 + t % 128 / 32 * 16 + t % 32 / 4 + e / 2 * 8,
+            col = t % 4 * 2 + e % 2;
         double s = 0;
         for (int k = 0; k < 64; k++)
           s += small(seed + row * 64 + k) * small(seed + (128 + col) * 64 + k);

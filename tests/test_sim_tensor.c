@@ -157,8 +157,8 @@ static void test_steps(void **state) {
   check_load(k, m, 64 * 40 * 6, (int32_t[5]){0, 34, -1});
 }
 
-// Rows narrower than the swizzle's span lie a span apart, and nothing is written between them; all of
-// shared memory, against a formula.
+// Rows narrower than the swizzle's span lie a span apart, and nothing is written between them; all
+// of shared memory, against a formula.
 static void check_narrow(Kit *k, uint32_t wide, uint32_t rows, uint8_t swizzle) {
   static struct {
     DevPtr x, pad[7];
@@ -186,7 +186,8 @@ static void check_narrow(Kit *k, uint32_t wide, uint32_t rows, uint8_t swizzle) 
   kit_read(k, args.y, (uint32_t *)got, 2048);
   for (int i = 0; i < 4096; i++)
     if (got[i] != want[i])
-      fail_msg("%u wide, swizzle %u: half-word %d is %x, not %x", wide, swizzle, i, got[i], want[i]);
+      fail_msg("%u wide, swizzle %u: half-word %d is %x, not %x", wide, swizzle, i, got[i],
+               want[i]);
   kernel_free(kernel);
   device_free(k->dev, args.x);
   device_free(k->dev, args.y);
@@ -230,7 +231,9 @@ static void check_store(Kit *k, TensorMapDesc m, uint64_t tensor_bytes, const in
   assert_int_equal(device_write(k->dev, m.address, tensor, tensor_bytes, k->diag), ST_OK);
   assert_int_equal(device_write(k->dev, args.data, box, bytes, k->diag), ST_OK);
   memcpy(args.at, at, sizeof args.at);
-  launch(k, kind ? arena_printf(k->arena, "reduce_%s", kind) : arena_printf(k->arena, "store%d", m.rank),
+  launch(k,
+         kind ? arena_printf(k->arena, "reduce_%s", kind)
+              : arena_printf(k->arena, "store%d", m.rank),
          &args, &m);
   assert_int_equal(device_read(k->dev, got, m.address, tensor_bytes, k->diag), ST_OK);
   for (uint32_t i = 0; i < bytes / 4; i++) {
@@ -293,17 +296,20 @@ static void test_misuse(void **state) {
   TensorMapDesc m = {.address = p, .dim = {32, 32}, .stride = {128}, .box = {32, 8},
                      .type = TENSOR_U32, .rank = 2};
   Args a = {.data = p, .bytes = 1024};
-  expect_trap(k, "load2", NULL, a, "there is no tensor map at this address: cp.async.bulk.tensor.2d");
+  expect_trap(k, "load2", NULL, a,
+              "there is no tensor map at this address: cp.async.bulk.tensor.2d");
   expect_trap(k, "load3", &m, a, "3 coordinates for a tensor map of rank 2");
   a.at[0] = 6;
-  expect_trap(k, "load2", &m, a, "coordinate 0 is 6: 24 bytes into a row, which must be a multiple of "
-                                 "16");
+  expect_trap(k, "load2", &m, a,
+              "coordinate 0 is 6: 24 bytes into a row, which must be a multiple of "
+              "16");
   expect_trap(k, "store2", &m, a, "coordinate 0 is 6: 24 bytes into a row");
   a.at[0] = 0;
   a.at[1] = -1;
   expect_trap(k, "store2", &m, a, "a store at coordinate -1 of dimension 1: it can't be negative");
   a.at[0] = 2, a.at[1] = 0;
-  expect_trap(k, "store2", &m, a, "coordinate 0 is 2: 8 bytes into a row, which must be a multiple of 16");
+  expect_trap(k, "store2", &m, a,
+              "coordinate 0 is 2: 8 bytes into a row, which must be a multiple of 16");
   a.at[0] = 0;
   a.at[1] = 24; // the last rows of a tensor that is larger than its buffer
   m.address = small;
@@ -340,15 +346,17 @@ static void test_global_map(void **state) {
                      .type = TENSOR_U32, .rank = 1};
   uint32_t map[TENSOR_MAP_BYTES / 4];
   assert_int_equal(device_tensor_map(k->dev, &m, map, k->diag), ST_OK);
-  DevPtr args[3] = {kit_words(k, "map", map, TENSOR_MAP_BYTES / 4), kit_words(k, "out", NULL, 1), 0};
+  DevPtr args[3] = {kit_words(k, "map", map, TENSOR_MAP_BYTES / 4), kit_words(k, "out", NULL, 1),
+                    0};
   Kernel *kernel = kit_body(k, 3, body);
   kit_run(k, kernel, 1, 1, args, sizeof args);
   kit_read(k, args[1], &got, 1);
   assert_int_equal(got, 104);
   args[2] = 16;
   assert_int_equal(kit_try(k, kernel, 1, 1, args, sizeof args), ST_FAILED);
-  assert_non_null(strstr(k->diag->first->what, "misaligned: the destination is at offset 16 of shared "
-                                               "memory, which is no multiple of 128"));
+  assert_non_null(strstr(k->diag->first->what,
+                         "misaligned: the destination is at offset 16 of shared "
+                         "memory, which is no multiple of 128"));
 }
 
 // ---- maps ---------------------------------------------------------------------------------------
@@ -376,13 +384,15 @@ static void test_bad_maps(void **state) {
   expect_bad(k, m, "tensor map: " what)
   BAD(m.rank = 0, "rank 0: 1 to 5");
   BAD(m.rank = 6, "rank 6: 1 to 5");
-  BAD((m.interleave = 1, m.swizzle = 0), "interleave 1: only 0, none: the layout of the others in shared "
-                                         "memory is not documented");
+  BAD((m.interleave = 1, m.swizzle = 0),
+      "interleave 1: only 0, none: the layout of the others in shared "
+      "memory is not documented");
   BAD(m.type = 16, "type 16 is not one of the 16 types");
   BAD(m.type = TENSOR_U4_ALIGN8, "type 13 needs sm_100");
   BAD(m.swizzle = 4, "swizzle 4: 0 none, 1 32 bytes, 2 64 bytes, 3 128 bytes");
-  BAD((m.interleave = 2, m.swizzle = 1), "interleave 2: only 0, none: the layout of the others in shared "
-                                         "memory is not documented");
+  BAD((m.interleave = 2, m.swizzle = 1),
+      "interleave 2: only 0, none: the layout of the others in shared "
+      "memory is not documented");
   BAD((m.type = TENSOR_U16, m.fill = 1), "filling with NaN needs a floating-point type");
   m = good;
   m.address += 8;

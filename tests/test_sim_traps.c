@@ -92,13 +92,14 @@ static void test_registers(void **state) {
 
 static void test_control(void **state) {
   static const Case cases[] = {
-      {"trap: trap; in block (0,0,0) thread (3,0,0)",
-       "setp.ne.u32 %p1, %r0, 3; @%p1 exit; trap;", 32},
+      {"trap: trap; in block (0,0,0) thread (3,0,0)", "setp.ne.u32 %p1, %r0, 3; @%p1 exit; trap;",
+       32},
       {"bra.uni diverges: lanes 00000001 of ffffffff jump",
        "setp.eq.u32 %p1, %r0, 0; @%p1 bra.uni L; L: ret;", 32},
       {"brx.idx with index 2: the table has 2 targets",
        "T: .branchtargets A, B; min.u32 %r1, %r0, 2; brx.idx %r1, T; A: ret; B: ret;", 32},
-      {"barrier 16: there are 16, 0 to 15", "add.u32 %r1, %r0, 16; sub.u32 %r1, %r1, %r0; bar.sync %r1;", 32},
+      {"barrier 16: there are 16, 0 to 15",
+       "add.u32 %r1, %r0, 16; sub.u32 %r1, %r1, %r0; bar.sync %r1;", 32},
       {"barrier 1: a count of 48 is not a multiple of 32",
        "mov.u32 %r1, 48; mov.u32 %r2, 1; bar.sync %r2, %r1;", 32},
       {"barrier 1: a count of 64, but line",
@@ -196,10 +197,12 @@ static void test_unsupported(void **state) {
       {"8.0", "sm_90", "vadd.u32.u32.u32 %r2, %r1, %r1;", "unknown instruction \"vadd\""},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    char *ptx = arena_printf(k->arena, ".version %s\n.target %s\n.address_size 64\n.entry k() {\n"
-                             ".reg .b32 %%r<4>; .reg .b64 %%rd<4>; .reg .f32 %%f<4>;\n"
-                             "mov.b32 %%r1, 0; mov.b64 %%rd1, 0; mov.b32 %%f1, 0f00000000;\n  %s\n}\n",
-                             cases[i].version, cases[i].target, cases[i].text);
+    char *ptx =
+        arena_printf(k->arena,
+                     ".version %s\n.target %s\n.address_size 64\n.entry k() {\n"
+                     ".reg .b32 %%r<4>; .reg .b64 %%rd<4>; .reg .f32 %%f<4>;\n"
+                     "mov.b32 %%r1, 0; mov.b64 %%rd1, 0; mov.b32 %%f1, 0f00000000;\n  %s\n}\n",
+                     cases[i].version, cases[i].target, cases[i].text);
     Source *src = source_new(k->arena, "k.ptx", ptx, strlen(ptx));
     Kernel *kernel;
     assert_int_equal(device_load_ptx(k->dev, src, NULL, NULL, &kernel, k->diag), ST_INPUT);
@@ -216,8 +219,8 @@ static void test_discard(void **state) {
 #define BODY(text) arena_printf(k->arena, "%s%s", address, text)
   DevPtr out = kit_fill(k, "out", 7, 128);
   uint32_t got[128];
-  kit_run(k, kit_body(k, 1, BODY("discard.global.L2 [%rd1], 128; st.global.u32 [%rd1], %r0;")), 1, 3,
-          &out, sizeof out);
+  kit_run(k, kit_body(k, 1, BODY("discard.global.L2 [%rd1], 128; st.global.u32 [%rd1], %r0;")), 1,
+          3, &out, sizeof out);
   kit_read(k, out, got, 128);
   for (uint32_t i = 0; i < 128; i++)
     assert_int_equal(got[i], i >= 96 ? 7 : i % 32 ? 0xffffffff : i / 32);
@@ -264,8 +267,9 @@ static void test_step_limit(void **state) {
 
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, kit_setup, kit_teardown)
-  const struct CMUnitTest tests[] = {T(test_memory),      T(test_registers),     T(test_control),
-                                     T(test_division),    T(test_place),         T(test_template_line),
-                                     T(test_unsupported), T(test_discard), T(test_launch_shape), T(test_step_limit)};
+  const struct CMUnitTest tests[] = {T(test_memory),      T(test_registers), T(test_control),
+                                     T(test_division),    T(test_place),     T(test_template_line),
+                                     T(test_unsupported), T(test_discard),   T(test_launch_shape),
+                                     T(test_step_limit)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

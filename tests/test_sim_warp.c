@@ -7,11 +7,12 @@
 static uint32_t value(uint32_t lane) { return lane * 7 + 3; }
 
 static void run(Kit *k, const char *body, uint32_t got[64]) {
-  char *text = arena_printf(k->arena,
-                            "mad.lo.u32 %%r2, %%r0, 7, 3; mov.u32 %%r1, 0; setp.ne.u32 %%p1, %%r1, 0;\n"
-                            "%s\nselp.u32 %%r9, 1, 0, %%p1; mul.wide.u32 %%rd1, %%r0, 8;\n"
-                            "add.u64 %%rd1, %%rd0, %%rd1; st.global.v2.u32 [%%rd1], {%%r1, %%r9};",
-                            body);
+  char *text =
+      arena_printf(k->arena,
+                   "mad.lo.u32 %%r2, %%r0, 7, 3; mov.u32 %%r1, 0; setp.ne.u32 %%p1, %%r1, 0;\n"
+                   "%s\nselp.u32 %%r9, 1, 0, %%p1; mul.wide.u32 %%rd1, %%r0, 8;\n"
+                   "add.u64 %%rd1, %%rd0, %%rd1; st.global.v2.u32 [%%rd1], {%%r1, %%r9};",
+                   body);
   Kernel *kernel = kit_body(k, 1, text);
   DevPtr out = kit_fill(k, "out", 0, 64);
   kit_run(k, kernel, 1, 32, &out, 8);
@@ -56,7 +57,8 @@ static void test_shfl(void **state) {
       }
 }
 
-// The lane to read may differ from lane to lane; halves with a mask each go through one instruction.
+// The lane to read may differ from lane to lane; halves with a mask each go through one
+// instruction.
 static void test_shfl_lanes(void **state) {
   uint32_t got[64];
   run(*state,
@@ -82,8 +84,8 @@ static void test_late_lanes(void **state) {
     assert_int_equal(got[2 * i], value(31 - i) + (31 - i > 9));
 }
 
-// Pairs with masks of their own come to one shuffle together, and of one pair only a half: the whole
-// pairs go on, the half waits for its other lane, which is still at work behind the shuffle.
+// Pairs with masks of their own come to one shuffle together, and of one pair only a half: the
+// whole pairs go on, the half waits for its other lane, which is still at work behind the shuffle.
 static void test_half_a_pair(void **state) {
   Kit *k = *state;
   uint32_t got[64];
@@ -103,17 +105,18 @@ static void test_vote(void **state) {
   uint32_t got[64];
   const char *third = "rem.u32 %r3, %r0, 3; setp.eq.u32 %p2, %r3, 0;\n";
   char body[512];
-  snprintf(body, sizeof body, "%svote.sync.ballot.b32 %%r1, !%%p2, -1; vote.sync.any.pred %%p1, %%p2, -1;",
-           third);
+  snprintf(body, sizeof body,
+           "%svote.sync.ballot.b32 %%r1, !%%p2, -1; vote.sync.any.pred %%p1, %%p2, -1;", third);
   run(*state, body, got);
   assert_int_equal(got[0], ~0x49249249u);
   assert_int_equal(got[63], 1);
   // Lanes that are not named count as 0; all and uni look at the named ones only.
-  snprintf(body, sizeof body,
-           "%ssetp.ge.u32 %%p3, %%r0, 4; @%%p3 bra J;\nvote.sync.ballot.b32 %%r1, %%p2, 15; "
-           "vote.sync.all.pred %%p4, %%p2, 15; vote.sync.uni.pred %%p5, %%p2, 15; setp.lt.u32 %%p6, "
-           "%%r0, 4; vote.sync.uni.pred %%p1, %%p6, 15; or.pred %%p4, %%p4, %%p5; @%%p4 trap;\nJ:",
-           third);
+  snprintf(
+      body, sizeof body,
+      "%ssetp.ge.u32 %%p3, %%r0, 4; @%%p3 bra J;\nvote.sync.ballot.b32 %%r1, %%p2, 15; "
+      "vote.sync.all.pred %%p4, %%p2, 15; vote.sync.uni.pred %%p5, %%p2, 15; setp.lt.u32 %%p6, "
+      "%%r0, 4; vote.sync.uni.pred %%p1, %%p6, 15; or.pred %%p4, %%p4, %%p5; @%%p4 trap;\nJ:",
+      third);
   run(*state, body, got);
   for (uint32_t i = 0; i < 32; i++) {
     assert_int_equal(got[2 * i], i < 4 ? 9 : 0);
@@ -133,8 +136,8 @@ static void test_match(void **state) {
   run(*state, "mov.u64 %rd2, 0x100000000; match.all.sync.b64 %r1|%p1, %rd2, -1;", got);
   assert_int_equal(got[10], 0xffffffff);
   assert_int_equal(got[11], 1);
-  run(*state, "cvt.u64.u32 %rd2, %r0; shl.b64 %rd2, %rd2, 32; match.all.sync.b64 %r1|%p1, %rd2, -1;",
-      got);
+  run(*state,
+      "cvt.u64.u32 %rd2, %r0; shl.b64 %rd2, %rd2, 32; match.all.sync.b64 %r1|%p1, %rd2, -1;", got);
   assert_int_equal(got[10], 0);
   assert_int_equal(got[11], 0);
 }

@@ -1,5 +1,6 @@
-// wgmma against the measured model, element by element: every N, type, major and swizzle, A from both
-// places.  The products also run on a GPU (PTXSMITH_DEVICE=cuda:0) and must give the same bits.
+// wgmma against the measured model, element by element: every N, type, major and swizzle, A from
+// both places.  The products also run on a GPU (PTXSMITH_DEVICE=cuda:0) and must give the same
+// bits.
 #include <math.h>
 #include <stdio.h>
 
@@ -71,7 +72,8 @@ static Layout layout_of(bool mn, int swz, int rows) {
   uint32_t span = 16u << swz;
   if (!swz) return mn ? (Layout){.leading = 128 * (uint32_t)(rows / 8), .stride = 128}
                       : (Layout){.leading = 128, .stride = 256};
-  return mn ? (Layout){.leading = 16 * span, .stride = 8 * span} : (Layout){.leading = 16, .stride = 8 * span};
+  return mn ? (Layout){.leading = 16 * span, .stride = 8 * span}
+            : (Layout){.leading = 16, .stride = 8 * span};
 }
 
 // Byte offset of element (row, k) from the start address, by the manual's canonical layouts.
@@ -102,17 +104,17 @@ static const char *list(Arena *a, const char *name, int n) {
 
 static const char *mma_text(Kit *k, const Config *c, const char *scale) {
   const Type *a = &types[c->a], *b = &types[c->b];
-  char *t = arena_printf(k->arena, "wgmma.mma_async.sync.aligned.m64n%dk%d.%s.%s.%s %s, %s, %%rd9, %s, %d, %d",
-                         c->n, a->k, c->half ? "f16" : "f32", a->name, b->name,
-                         list(k->arena, "d", regs_of(c)),
-                         c->a_regs ? "{%a0, %a1, %a2, %a3}" : "%rd8", scale, c->neg_a ? -1 : 1,
-                         c->neg_b ? -1 : 1);
+  char *t = arena_printf(
+      k->arena, "wgmma.mma_async.sync.aligned.m64n%dk%d.%s.%s.%s %s, %s, %%rd9, %s, %d, %d", c->n,
+      a->k, c->half ? "f16" : "f32", a->name, b->name, list(k->arena, "d", regs_of(c)),
+      c->a_regs ? "{%a0, %a1, %a2, %a3}" : "%rd8", scale, c->neg_a ? -1 : 1, c->neg_b ? -1 : 1);
   if (a->bytes != 2) return arena_printf(k->arena, "%s;", t);
   return c->a_regs ? arena_printf(k->arena, "%s, %d;", t, c->mn_b)
                    : arena_printf(k->arena, "%s, %d, %d;", t, c->mn_a, c->mn_b);
 }
 
-// Shared memory from `image`, A registers and accumulators by thread, two products, accumulators out.
+// Shared memory from `image`, A registers and accumulators by thread, two products, accumulators
+// out.
 static char *kernel_text(Kit *k, const Config *c) {
   int nd = regs_of(c);
   const char *type = c->half ? "b32" : "f32";
@@ -260,7 +262,8 @@ static void product(Kit *k, const Config *c) {
 static bool fits(const Config *c) { return !c->mn_b || c->n * 2 % (16 << c->swz_b) == 0; }
 
 static void test_every_n(void **state) {
-  static const int pairs[][2] = {{F16, F16}, {BF16, BF16}, {TF32, TF32}, {E4M3, E5M2}, {E5M2, E4M3}};
+  static const int pairs[][2] = {
+      {F16, F16}, {BF16, BF16}, {TF32, TF32}, {E4M3, E5M2}, {E5M2, E4M3}};
   for (int n = 8; n <= 256; n += 8) {
     int i = n / 8;
     const int *p = pairs[i % 5];
@@ -284,7 +287,14 @@ static void test_layouts(void **state) {
 static void test_variants(void **state) {
   static const Config cases[] = {
       {.a = F16, .b = F16, .n = 64, .half = true, .swz_a = 3, .swz_b = 3},
-      {.a = F16, .b = F16, .n = 24, .half = true, .a_regs = true, .mn_b = true, .swz_b = 0, .zero = true},
+      {.a = F16,
+       .b = F16,
+       .n = 24,
+       .half = true,
+       .a_regs = true,
+       .mn_b = true,
+       .swz_b = 0,
+       .zero = true},
       {.a = E4M3, .b = E4M3, .n = 96, .half = true, .swz_a = 2, .swz_b = 1},
       {.a = E5M2, .b = E5M2, .n = 32, .a_regs = true, .swz_b = 3},
       {.a = F16, .b = F16, .n = 40, .swz_a = 1, .swz_b = 2, .neg_a = true},
@@ -297,8 +307,8 @@ static void test_variants(void **state) {
 }
 
 // ---- what is wrong ------------------------------------------------------------------------------
-// Zeros in 4096 bytes: A, 64 rows of 32 bytes, at 0 (%rd10), B, 8 columns, at 2048 (%rd11); without a
-// swizzle.  %f0 to %f7 and %r4 to %r7 are written.
+// Zeros in 4096 bytes: A, 64 rows of 32 bytes, at 0 (%rd10), B, 8 columns, at 2048 (%rd11); without
+// a swizzle.  %f0 to %f7 and %r4 to %r7 are written.
 #define ZEROS                                                                                      \
   ".shared .align 128 .b8 s[4096]; shl.b32 %r1, %r0, 5; mov.u32 %r2, s; add.u32 %r2, %r2, %r1;"   \
   "mov.b32 %r3, 0; st.shared.v4.b32 [%r2], {%r3, %r3, %r3, %r3};"                                  \
@@ -337,33 +347,44 @@ static void expect(Kit *k, const Case *c) {
 
 static void test_registers(void **state) {
   static const Case cases[] = {
-      {"no wgmma.fence came before the warp's first wgmma: wgmma.mma_async", START MMA COMMIT WAIT(0),
-       128},
+      {"no wgmma.fence came before the warp's first wgmma: wgmma.mma_async",
+       START MMA COMMIT WAIT(0), 128},
       {"no wgmma.fence since line 8 wrote a register of it: wgmma.mma_async.sync.aligned.m64n8k16",
        START FENCE "\nmov.f32 %f1, %f0;\n" MMA COMMIT WAIT(0), 128},
       {"no wgmma.fence since line 8 wrote a register of it: wgmma.mma_async.sync.aligned.m64n8k16",
        START FENCE "\nmov.b32 %r6, 1;\n" MMA_REGS COMMIT WAIT(0), 128},
       // On the path that was taken only.
-      {NULL, START FENCE "setp.gt.u32 %p1, %r0, 500; @%p1 mov.f32 %f1, %f0; @%p1 bra L; " FENCE
-             "L: " MMA COMMIT WAIT(0), 128},
-      {"register %f2 is in flight: the wgmma of line 8 writes it until wgmma.wait_group: add.f32 %f4, "
-       "%f2, %f2;", START FENCE "\n" MMA "\n" COMMIT "add.f32 %f4, %f2, %f2;" WAIT(0), 128},
-      {"register %f2 is in flight: the wgmma of line 8 writes it until wgmma.wait_group: mov.f32 %f2, "
-       "%f4;", START FENCE "\n" MMA "\n" COMMIT "mov.f32 %f2, %f4;" WAIT(0), 128},
-      {"register %r5 is in flight: the wgmma of line 8 reads it until wgmma.wait_group: mov.b32 %r5, "
-       "1;", START FENCE "\n" MMA_REGS "\n" COMMIT "mov.b32 %r5, 1;" WAIT(0), 128},
-      {NULL, START FENCE MMA_REGS COMMIT "add.u32 %r9, %r5, 1;" WAIT(0) "add.f32 %f5, %f2, %f2;", 128},
+      {NULL,
+       START FENCE "setp.gt.u32 %p1, %r0, 500; @%p1 mov.f32 %f1, %f0; @%p1 bra L; " FENCE
+                   "L: " MMA COMMIT WAIT(0),
+       128},
+      {"register %f2 is in flight: the wgmma of line 8 writes it until wgmma.wait_group: add.f32 "
+       "%f4, "
+       "%f2, %f2;",
+       START FENCE "\n" MMA "\n" COMMIT "add.f32 %f4, %f2, %f2;" WAIT(0), 128},
+      {"register %f2 is in flight: the wgmma of line 8 writes it until wgmma.wait_group: mov.f32 "
+       "%f2, "
+       "%f4;",
+       START FENCE "\n" MMA "\n" COMMIT "mov.f32 %f2, %f4;" WAIT(0), 128},
+      {"register %r5 is in flight: the wgmma of line 8 reads it until wgmma.wait_group: mov.b32 "
+       "%r5, "
+       "1;",
+       START FENCE "\n" MMA_REGS "\n" COMMIT "mov.b32 %r5, 1;" WAIT(0), 128},
+      {NULL, START FENCE MMA_REGS COMMIT "add.u32 %r9, %r5, 1;" WAIT(0) "add.f32 %f5, %f2, %f2;",
+       128},
       // The older of two groups is complete behind wait_group 1.
       {NULL, START FENCE MMA COMMIT OTHER COMMIT WAIT(1) "add.f32 %f8, %f2, %f2;" WAIT(0), 128},
       {"register %f6 is in flight: the wgmma of line 8 writes it until wgmma.wait_group: add.f32",
        START FENCE MMA COMMIT "\n" OTHER "\n" COMMIT WAIT(1) "add.f32 %f8, %f6, %f2;" WAIT(0), 128},
       // What was not committed is not waited for.
-      {"register %f2 is in flight: the wgmma of line 8", START FENCE "\n" MMA "\n" WAIT(0)
-       "add.f32 %f4, %f2, %f2;" COMMIT WAIT(0), 128},
+      {"register %f2 is in flight: the wgmma of line 8",
+       START FENCE "\n" MMA "\n" WAIT(0) "add.f32 %f4, %f2, %f2;" COMMIT WAIT(0), 128},
       {NULL, START FENCE MMA MMA MMA COMMIT WAIT(0), 128}, // the same accumulators, in order
-      {"register %f2 is in flight: the wgmma of line 8 writes it until wgmma.wait_group: wgmma.mma_a",
-       START FENCE "\n" MMA "\n" NAME "{%f2, %f3, %f4, %f5}, %rd10, %rd11, 1, 1, 1, 0, 0;" COMMIT
-       WAIT(0), 128},
+      {"register %f2 is in flight: the wgmma of line 8 writes it until wgmma.wait_group: "
+       "wgmma.mma_a",
+       START FENCE "\n" MMA "\n" NAME
+                   "{%f2, %f3, %f4, %f5}, %rd10, %rd11, 1, 1, 1, 0, 0;" COMMIT WAIT(0),
+       128},
       {"the warp ended without wgmma.wait_group for this: wgmma.mma_async", START FENCE MMA COMMIT,
        128},
   };
@@ -375,23 +396,27 @@ static void test_registers(void **state) {
 
 static void test_groups(void **state) {
   static const Case cases[] = {
-      {"wgmma needs a warpgroup of four warps: this one has 3: wgmma.fence.sync.aligned;",
-       FENCE, 96},
+      {"wgmma needs a warpgroup of four warps: this one has 3: wgmma.fence.sync.aligned;", FENCE,
+       96},
       {"the descriptor of A is 0x1000080080 here, 0x1000080000 in lane 0: ",
-       START "setp.eq.u32 %p1, %r0, 5; @%p1 add.u64 %rd10, %rd10, 128;" FENCE MMA COMMIT WAIT(0), 128},
+       START "setp.eq.u32 %p1, %r0, 5; @%p1 add.u64 %rd10, %rd10, 128;" FENCE MMA COMMIT WAIT(0),
+       128},
       {"the descriptor of B is 0x1000080000 here, 0x1000080080 in warp 0 of the warpgroup: ",
        START WARP_1 "@%p1 sub.u64 %rd11, %rd11, 128;" FENCE MMA COMMIT WAIT(0), 128},
       {"warp 0 of the warpgroup issued the wgmma of line 7 here: all four must execute the same",
        START FENCE WARP_1 "@%p1 bra L;" MMA "bra M;\nL: " MMA "M: " COMMIT WAIT(0), 128},
       {"scale-d differs among the lanes of the warp: fffffff0",
        START FENCE "setp.gt.u32 %p1, %r0, 3;" NAME
-       "{%f0, %f1, %f2, %f3}, %rd10, %rd11, %p1, 1, 1, 0, 0;" COMMIT WAIT(0), 128},
+                   "{%f0, %f1, %f2, %f3}, %rd10, %rd11, %p1, 1, 1, 0, 0;" COMMIT WAIT(0),
+       128},
       {"deadlock: no thread of the block can go on: wgmma.wait_group",
        START FENCE WARP_1 "@%p1 bra L;" MMA COMMIT WAIT(0) "L: bar.sync 1;", 128},
       {"deadlock: no thread of the block can go on: wgmma.wait_group",
        START FENCE WARP_1 "@%p1 exit;" MMA COMMIT WAIT(0), 128},
-      {NULL, START FENCE WARP_1 "@!%p1 bra L; bar.sync 1, 64; L: @%p1 bra M; setp.gt.u32 %p2, %r0, 95;"
-             "@%p2 bar.sync 1, 64; M: " MMA COMMIT WAIT(0), 128}, // warps that come late
+      {NULL,
+       START FENCE WARP_1 "@!%p1 bra L; bar.sync 1, 64; L: @%p1 bra M; setp.gt.u32 %p2, %r0, 95;"
+                          "@%p2 bar.sync 1, 64; M: " MMA COMMIT WAIT(0),
+       128}, // warps that come late
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     expect(*state, &cases[i]);
@@ -400,16 +425,20 @@ static void test_groups(void **state) {
 static void test_memory(void **state) {
   static const Case cases[] = {
       {"writes shared memory in flight: the wgmma of line 8 reads it until wgmma.wait_group: "
-       "st.shared.b32 [%r2], 7;", START FENCE "\n" MMA "\n" COMMIT "st.shared.b32 [%r2], 7;" WAIT(0),
+       "st.shared.b32 [%r2], 7;",
+       START FENCE "\n" MMA "\n" COMMIT "st.shared.b32 [%r2], 7;" WAIT(0), 128},
+      {NULL,
+       START FENCE MMA COMMIT
+       "ld.shared.b32 %r9, [%r2]; setp.eq.u32 %p1, %r0, 72;"
+       "@%p1 st.shared.b32 [s+2304], %r9;" WAIT(0) "bar.sync 0; st.shared.b32 [%r2], %r9;",
        128},
-      {NULL, START FENCE MMA COMMIT "ld.shared.b32 %r9, [%r2]; setp.eq.u32 %p1, %r0, 72;"
-             "@%p1 st.shared.b32 [s+2304], %r9;" WAIT(0)
-             "bar.sync 0; st.shared.b32 [%r2], %r9;", 128},
       // The own wait says nothing about the other warps'.
-      {"writes shared memory in flight: the wgmma of line 7 reads it", START FENCE MMA COMMIT WAIT(0)
-       "st.shared.b32 [%r2], 7;", 128},
-      {"out of bounds: B, by its descriptor 0x10000800fc, is at offsets 4032 to 4287 of shared memory "
-       "(4096 bytes): wgmma", START "add.u64 %rd11, %rd11, 124;" FENCE MMA COMMIT WAIT(0), 128},
+      {"writes shared memory in flight: the wgmma of line 7 reads it",
+       START FENCE MMA COMMIT WAIT(0) "st.shared.b32 [%r2], 7;", 128},
+      {"out of bounds: B, by its descriptor 0x10000800fc, is at offsets 4032 to 4287 of shared "
+       "memory "
+       "(4096 bytes): wgmma",
+       START "add.u64 %rd11, %rd11, 124;" FENCE MMA COMMIT WAIT(0), 128},
       {"uninitialised read: byte 0 of shared memory, in A, was never written: wgmma.mma_async",
        ".shared .align 128 .b8 s[4096];" REGS FENCE MMA COMMIT WAIT(0), 128},
   };
@@ -421,7 +450,8 @@ static void test_memory(void **state) {
 static void test_proxy(void **state) {
   static const Case cases[] = {
       {NULL, START FENCE MMA COMMIT WAIT(0) "bar.sync 0; st.shared.b32 [%r2], 7;", 128},
-      {"fence.proxy.async: reads byte 0 of shared memory, which another thread wrote: wgmma", START "st.shared.b32 [%r2], 7; bar.sync 0;" FENCE MMA COMMIT WAIT(0), 128},
+      {"fence.proxy.async: reads byte 0 of shared memory, which another thread wrote: wgmma",
+       START "st.shared.b32 [%r2], 7; bar.sync 0;" FENCE MMA COMMIT WAIT(0), 128},
   };
   Kit *k = *state;
   device_sim_opts(k->dev, &(SimOpts){.threads = 1, .sanitize = true});
@@ -430,7 +460,8 @@ static void test_proxy(void **state) {
   Kernel *late = kit_body(k, 0, START "st.shared.b32 [%r2], 7; bar.sync 0; fence.proxy.async;" FENCE
                                 MMA COMMIT WAIT(0));
   assert_int_equal(kit_try(k, late, 1, 128, NULL, 0), ST_OK); // a warning
-  assert_non_null(strstr(diag_text(k->diag), "late fence.proxy.async: reads byte 0 of shared memory"));
+  assert_non_null(
+      strstr(diag_text(k->diag), "late fence.proxy.async: reads byte 0 of shared memory"));
   diag_reset(k->diag);
   kernel_free(late);
   product(k, &(Config){.a = F16, .b = F16, .n = 128, .swz_a = 3, .mn_b = true, .swz_b = 3});
@@ -442,16 +473,18 @@ static void test_proxy(void **state) {
 static void test_bulk(void **state) {
   static const char body[] = START
       ".shared .align 8 .b64 bar; setp.eq.u32 %p1, %r0, 0; mov.u32 %r8, bar;"
-      "@%p1 mbarrier.init.shared.b64 [%r8], 1; fence.mbarrier_init.release.cluster; bar.sync 0;" FENCE
-      "\n" MMA "\n" COMMIT "@!%p1 bra L; mbarrier.arrive.expect_tx.shared.b64 _, [%r8], 64;"
+      "@%p1 mbarrier.init.shared.b64 [%r8], 1; fence.mbarrier_init.release.cluster; bar.sync "
+      "0;" FENCE "\n" MMA "\n" COMMIT
+      "@!%p1 bra L; mbarrier.arrive.expect_tx.shared.b64 _, [%r8], 64;"
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd0], 64, [%r8];"
       "L: " WAIT(0);
   Kit *k = *state;
   Kernel *kernel = kit_body(k, 1, body);
   DevPtr in = kit_fill(k, "in", 0, 16);
   assert_int_equal(kit_try(k, kernel, 1, 128, &in, 8), ST_FAILED);
-  if (!strstr(k->diag->first->what, "writes shared memory in flight: the wgmma of line 9 reads it until "
-                                    "wgmma.wait_group: cp.async.bulk"))
+  if (!strstr(k->diag->first->what,
+              "writes shared memory in flight: the wgmma of line 9 reads it until "
+              "wgmma.wait_group: cp.async.bulk"))
     fail_msg("%s", diag_text(k->diag));
   diag_reset(k->diag);
   kernel_free(kernel);
@@ -462,9 +495,9 @@ int main(void) {
   const struct CMUnitTest anywhere[] = {cmocka_unit_test(test_every_n),
                                         cmocka_unit_test(test_layouts),
                                         cmocka_unit_test(test_variants)};
-  const struct CMUnitTest on_sim[] = {cmocka_unit_test(test_registers), cmocka_unit_test(test_groups),
-                                      cmocka_unit_test(test_memory), cmocka_unit_test(test_proxy),
-                                      cmocka_unit_test(test_bulk)};
+  const struct CMUnitTest on_sim[] = {cmocka_unit_test(test_registers),
+                                      cmocka_unit_test(test_groups), cmocka_unit_test(test_memory),
+                                      cmocka_unit_test(test_proxy), cmocka_unit_test(test_bulk)};
   int failed = cmocka_run_group_tests(anywhere, kit_setup_anywhere, kit_teardown);
   return failed + cmocka_run_group_tests(on_sim, kit_setup, kit_teardown);
 }

@@ -1,5 +1,5 @@
-// Attention as Triton compiles it (tests/triton/), against the formula in fp64: mma.sync with cp.async for
-// sm_80, wgmma with cp.async for sm_90, on PTXSMITH_DEVICE (else sim, sanitized).
+// Attention as Triton compiles it (tests/triton/), against the formula in fp64: mma.sync with
+// cp.async for sm_80, wgmma with cp.async for sm_90, on PTXSMITH_DEVICE (else sim, sanitized).
 #include <math.h>
 
 #include "dtype.h"
@@ -48,7 +48,8 @@ static DevPtr upload(Kit *k, const char *name, const uint16_t *x, uint64_t n) {
 
 // The kernel's text; `fenced`: with the fence that it lacks after each wait for cp.async.
 static Source *text_of(Kit *k, const char *build, bool causal, bool fenced) {
-  static const char wait[] = "cp.async.wait_group \t0;", fence[] = " fence.proxy.async.shared::cta;";
+  static const char wait[] = "cp.async.wait_group \t0;",
+                    fence[] = " fence.proxy.async.shared::cta;";
   Source *src;
   char *path = arena_printf(k->arena, "%s/triton/attention.%s.%s.ptx", TESTS_DIR, build,
                             causal ? "causal" : "full");
@@ -102,8 +103,8 @@ static void test_mma(void **state) {
   expect_right(*state, "sm_80", true, false, 16384);
 }
 
-// cp.async writes through the generic proxy and wgmma reads through the asynchronous one.  Triton 3.6
-// puts no fence between them, which the memory model asks for and hardware lets pass.
+// cp.async writes through the generic proxy and wgmma reads through the asynchronous one.
+// Triton 3.6 puts no fence between them, which the memory model asks for and hardware lets pass.
 static void test_wgmma(void **state) {
   Kit *k = *state;
   for (int causal = 0; causal < 2; causal++) {
@@ -119,8 +120,9 @@ static void test_missing_fence(void **state) {
   assert_int_equal(run(k, text_of(k, "sm_90", false, false), false, 24576), ST_FAILED);
   const DiagMsg *first = k->diag->first;
   assert_int_equal(first->line, 274);
-  assert_non_null(strstr(first->what, "missing fence.proxy.async: reads byte 8192 of shared memory, "
-                                      "which another thread wrote: wgmma.mma_async"));
+  assert_non_null(strstr(first->what,
+                         "missing fence.proxy.async: reads byte 8192 of shared memory, "
+                         "which another thread wrote: wgmma.mma_async"));
   assert_non_null(strstr(diag_text(k->diag), "the other party: cp.async.cg.shared.global"));
 }
 

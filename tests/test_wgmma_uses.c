@@ -27,12 +27,15 @@ static int col_of(int t, int i) { return 8 * (i >> 2) + 2 * (t & 3) + (i & 1); }
 
 // Copies `bytes` (a multiple of 512) from %rd0 to s, by 128 threads.
 static const char *image_in(Kit *k, int bytes) {
-  return arena_printf(k->arena,
+  return arena_printf(
+      k->arena,
       ".shared .align 1024 .b8 s[%d];\nmov.u32 %%r1, s; shl.b32 %%r2, %%r0, 2;\n"
-      "COPY: cvt.u64.u32 %%rd20, %%r2; add.u64 %%rd20, %%rd0, %%rd20; ld.global.b32 %%r3, [%%rd20];\n"
+      "COPY: cvt.u64.u32 %%rd20, %%r2; add.u64 %%rd20, %%rd0, %%rd20; ld.global.b32 %%r3, "
+      "[%%rd20];\n"
       "add.u32 %%r4, %%r1, %%r2; st.shared.b32 [%%r4], %%r3; add.u32 %%r2, %%r2, 512;\n"
       "setp.lt.u32 %%p0, %%r2, %d; @%%p0 bra COPY;\nfence.proxy.async; bar.sync 0;\n"
-      "shr.u32 %%r5, %%r1, 4; cvt.u64.u32 %%rd21, %%r5;\n", bytes, bytes);
+      "shr.u32 %%r5, %%r1, 4; cvt.u64.u32 %%rd21, %%r5;\n",
+      bytes, bytes);
 }
 
 // ---- integers -----------------------------------------------------------------------------------
@@ -70,10 +73,12 @@ static void integers(Kit *k, const Integers *c) {
   for (int row = 0; row < 64; row++)
     for (int i = 0; i < 32; i++) image[place(row, i)] = a[row][i] = (uint8_t)(next(&seed) >> 24);
   for (int col = 0; col < c->n; col++)
-    for (int i = 0; i < 32; i++) image[INT_B + place(col, i)] = b[col][i] = (uint8_t)(next(&seed) >> 24);
+    for (int i = 0; i < 32; i++)
+      image[INT_B + place(col, i)] = b[col][i] = (uint8_t)(next(&seed) >> 24);
   for (int t = 0; t < 128; t++)
     for (int r = 0; r < 4; r++)
-      memcpy(&regs[4 * t + r], &a[16 * (t / 32) + t % 32 / 4 + 8 * (r & 1)][16 * (r >> 1) + 4 * (t & 3)], 4);
+      memcpy(&regs[4 * t + r],
+             &a[16 * (t / 32) + t % 32 / 4 + 8 * (r & 1)][16 * (r >> 1) + 4 * (t & 3)], 4);
   for (int i = 0; i < 128 * nd; i++) // some near the ends of the range, where sums leave it
     acc[i] = i % 3 == 0 ? 0x7fffff00u : i % 3 == 1 ? 0x80000010u : next(&seed) >> 8;
   DevPtr args[3] = {kit_words(k, "image", (uint32_t *)image, INT_IMAGE / 4),
@@ -95,7 +100,8 @@ static void integers(Kit *k, const Integers *c) {
   for (int i = 0; i < 3; i++) device_free(k->dev, args[i]);
 }
 
-// Every N that integers have, the four pairs of types, with and without saturation, A in both places.
+// Every N that integers have, the four pairs of types, with and without saturation, A in both
+// places.
 static void test_integers(void **state) {
   int index = 0;
   for (int n = 8; n <= 256; n += n < 32 && n != 24 ? 8 : n == 24 ? 8 : 16, index++)
@@ -105,8 +111,8 @@ static void test_integers(void **state) {
 }
 
 // ---- P in registers -----------------------------------------------------------------------------
-// O = 2^(Q K') V: Q 64 x 16, K 16 keys x 16, V 16 keys x 16 (MN-major).  Small integers: S, 2^S and O
-// are exact.  Each thread's S of two blocks of 8 columns is its A fragment of one k16 step.
+// O = 2^(Q K') V: Q 64 x 16, K 16 keys x 16, V 16 keys x 16 (MN-major).  Small integers: S, 2^S and
+// O are exact.  Each thread's S of two blocks of 8 columns is its A fragment of one k16 step.
 enum { Q_AT = 0, K_AT = 2048, V_AT = 2560, P_IMAGE = 3072 };
 
 static const char softmax_body[] =
@@ -115,7 +121,8 @@ static const char softmax_body[] =
     // V: rows of 8 dimensions, k across: stride along N 128, leading along K 256
     "add.u64 %rd6, %rd21, 0x00000008001000A0; setp.ne.u32 %p1, %r0, %r0;\n"
     "wgmma.fence.sync.aligned;\n"
-    "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {%s0, %s1, %s2, %s3, %s4, %s5, %s6, %s7}, %rd4, "
+    "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {%s0, %s1, %s2, %s3, %s4, %s5, %s6, %s7}, "
+    "%rd4, "
     "%rd5, %p1, 1, 1, 0, 0;\n"
     "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n"
     "ex2.approx.ftz.f32 %s0, %s0; ex2.approx.ftz.f32 %s1, %s1; ex2.approx.ftz.f32 %s2, %s2;\n"
@@ -128,7 +135,8 @@ static const char softmax_body[] =
     "{%a0, %a1, %a2, %a3}, %rd6, %p1, 1, 1, 1;\n"
     "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n"
     "mul.wide.u32 %rd7, %r0, 32; add.u64 %rd7, %rd1, %rd7;\n"
-    "st.global.v4.f32 [%rd7], {%o0, %o1, %o2, %o3}; st.global.v4.f32 [%rd7+16], {%o4, %o5, %o6, %o7};\n";
+    "st.global.v4.f32 [%rd7], {%o0, %o1, %o2, %o3}; st.global.v4.f32 [%rd7+16], {%o4, %o5, %o6, "
+    "%o7};\n";
 
 static void put_half(uint8_t *image, uint32_t at, int v) {
   uint16_t h = f16_from_double(v);
@@ -151,10 +159,13 @@ static void test_softmax_registers(void **state) {
       key[j][d] = (int)(next(&seed) >> 24) % 4 - 1;
       v[j][d] = (int)(next(&seed) >> 24) % 16 - 8;
       put_half(image, K_AT + place(j, 2 * d), key[j][d]);
-      put_half(image, (uint32_t)(V_AT + d % 8 * 2 + d / 8 * 128 + j % 8 * 16 + j / 8 * 256), v[j][d]);
+      put_half(image, (uint32_t)(V_AT + d % 8 * 2 + d / 8 * 128 + j % 8 * 16 + j / 8 * 256),
+               v[j][d]);
     }
-  DevPtr args[2] = {kit_words(k, "image", (uint32_t *)image, P_IMAGE / 4), kit_words(k, "o", NULL, 1024)};
-  Kernel *kernel = kit_body(k, 2, arena_printf(k->arena, "%s%s", image_in(k, P_IMAGE), softmax_body));
+  DevPtr args[2] = {kit_words(k, "image", (uint32_t *)image, P_IMAGE / 4),
+                    kit_words(k, "o", NULL, 1024)};
+  Kernel *kernel =
+      kit_body(k, 2, arena_printf(k->arena, "%s%s", image_in(k, P_IMAGE), softmax_body));
   kit_run(k, kernel, 1, 128, args, sizeof args);
   kit_read(k, args[1], (uint32_t *)got, 1024);
   for (int t = 0; t < 128; t++)
@@ -166,7 +177,8 @@ static void test_softmax_registers(void **state) {
         want += ldexp(v[j][col_of(t, i)], s);
       }
       if (got[8 * t + i] != want)
-        fail_msg("row %d, column %d: %g, not %g", row_of(t, i), col_of(t, i), (double)got[8 * t + i], want);
+        fail_msg("row %d, column %d: %g, not %g", row_of(t, i), col_of(t, i),
+                 (double)got[8 * t + i], want);
     }
   kernel_free(kernel);
   device_free(k->dev, args[0]);
@@ -174,8 +186,8 @@ static void test_softmax_registers(void **state) {
 }
 
 // ---- base offsets -------------------------------------------------------------------------------
-// D = B: which bytes a descriptor names when its pattern starts at another row than a period's first.  As
-// an H200 does: the row of the XOR is counted from the base offset on.
+// D = B: which bytes a descriptor names when its pattern starts at another row than a period's
+// first.  As an H200 does: the row of the XOR is counted from the base offset on.
 static void test_base_offset(void **state) {
   static const int starts[] = {0, 32, 128, 256, 384, 512, 640, 768, 896};
   static uint64_t desc[27 * 8];
@@ -184,7 +196,8 @@ static void test_base_offset(void **state) {
   for (int i = 0; i < 27 * 8; i++)
     desc[i] = (uint64_t)(i / 72 + 1) << 62 | (uint64_t)(i & 7) << 49 | UINT64_C(0x4000010000) |
               (uint64_t)starts[i / 8 % 9] >> 4;
-  DevPtr args[2] = {kit_words(k, "descs", (uint32_t *)desc, 2 * 27 * 8), kit_words(k, "out", NULL, 27 * 8 * 256)};
+  DevPtr args[2] = {kit_words(k, "descs", (uint32_t *)desc, 2 * 27 * 8),
+                    kit_words(k, "out", NULL, 27 * 8 * 256)};
   Kernel *kernel = kit_load(k, "../gpu/probes.ptx", "base");
   kit_run(k, kernel, 27 * 8, 128, args, sizeof args);
   kit_read(k, args[1], (uint32_t *)got, 27 * 8 * 256);
@@ -195,8 +208,8 @@ static void test_base_offset(void **state) {
         uint32_t at = (uint32_t)(n % 8 * span + n / 8 * 1024 + 2 * kk + starts[i / 8 % 9]);
         uint32_t want = at ^ (((at >> 7) - (uint32_t)(i & 7)) & ((1u << b) - 1)) << 4;
         if (got[i][kk][n] != (float)(want / 2))
-          fail_msg("descriptor %llx: column %d, k %d is byte %g, not %u", (unsigned long long)desc[i], n, kk,
-                   2 * (double)got[i][kk][n], want);
+          fail_msg("descriptor %llx: column %d, k %d is byte %g, not %u",
+                   (unsigned long long)desc[i], n, kk, 2 * (double)got[i][kk][n], want);
       }
   kernel_free(kernel);
   device_free(k->dev, args[0]);
@@ -208,7 +221,8 @@ static void test_base_offset(void **state) {
 #define ZEROS                                                                                      \
   ".shared .align 128 .b8 s[4096]; .shared .align 8 .b64 bar;\nshl.b32 %r1, %r0, 5;"               \
   "mov.u32 %r2, s; add.u32 %r2, %r2, %r1; mov.b32 %r3, 0;"                                         \
-  "st.shared.v4.b32 [%r2], {%r3, %r3, %r3, %r3}; st.shared.v4.b32 [%r2+16], {%r3, %r3, %r3, %r3};\n" \
+  "st.shared.v4.b32 [%r2], {%r3, %r3, %r3, %r3}; st.shared.v4.b32 [%r2+16], {%r3, %r3, %r3, "      \
+  "%r3};\n"                                                                                        \
   "setp.eq.u32 %p4, %r0, 0; mov.u32 %r10, bar; @%p4 mbarrier.init.shared.b64 [%r10], 1;"           \
   "fence.mbarrier_init.release.cluster; fence.proxy.async; bar.sync 0;\n"                          \
   "mov.u32 %r8, s; shr.u32 %r8, %r8, 4; cvt.u64.u32 %rd9, %r8; add.u64 %rd10, %rd9, " DESC ";"     \
@@ -216,7 +230,8 @@ static void test_base_offset(void **state) {
   "mov.f32 %f3, %f0; mov.u32 %r11, %cluster_ctarank; setp.eq.u32 %p5, %r11, 0;"                    \
   "wgmma.fence.sync.aligned;\n"
 #define MMA                                                                                        \
-  "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %rd10, %rd11, 1, 1, 1, 0, 0;\n" \
+  "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %rd10, %rd11, 1, 1, "   \
+  "1, 0, 0;\n"                                                                                     \
   "wgmma.commit_group.sync.aligned;\n"
 #define WAIT "wgmma.wait_group.sync.aligned 0;\n"
 #define CLUSTER "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;\n"
@@ -241,12 +256,13 @@ static void test_other_blocks(void **state) {
       "@%p5 atom.shared::cluster.add.u32 %r13, [%r12], 1;\n",
   };
   for (int i = 0; i < 3; i++) {
-    const char *own = arena_printf(k->arena, "%s%s%s", ZEROS CLUSTER PEER "@!%p5 bra L;\n" MMA, writes[i],
-                                   WAIT "L: " CLUSTER);
+    const char *own = arena_printf(k->arena, "%s%s%s", ZEROS CLUSTER PEER "@!%p5 bra L;\n" MMA,
+                                   writes[i], WAIT "L: " CLUSTER);
     if (in_cluster(k, own) != ST_OK)
       fail_msg("a write to another block's bytes:\n%s", diag_text(k->diag));
-    const char *other = arena_printf(k->arena, "%s%s%s", ZEROS CLUSTER PEER "@%p5 bra L;\n" MMA "L: " CLUSTER,
-                                     writes[i], CLUSTER "@%p5 bra M;\n" WAIT "M: " CLUSTER);
+    const char *other =
+        arena_printf(k->arena, "%s%s%s", ZEROS CLUSTER PEER "@%p5 bra L;\n" MMA "L: " CLUSTER,
+                     writes[i], CLUSTER "@%p5 bra M;\n" WAIT "M: " CLUSTER);
     assert_int_equal(in_cluster(k, other), ST_FAILED);
     if (!strstr(diag_text(k->diag), "writes shared memory in flight: the wgmma of line"))
       fail_msg("%s", diag_text(k->diag));
@@ -258,14 +274,16 @@ static void test_other_blocks(void **state) {
 static void test_issue_before_copy(void **state) {
   static const char body[] =
       ZEROS "@!%p4 bra L; mbarrier.arrive.expect_tx.shared.b64 _, [%r10], 64;\n"
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd0], 64, [%r10];\n"
-      "L: bar.sync 0;\n" MMA
-      "W: mbarrier.try_wait.parity.shared.b64 %p6, [%r10], 0; @!%p6 bra W;\n" WAIT;
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd0], 64, "
+            "[%r10];\n"
+            "L: bar.sync 0;\n" MMA
+            "W: mbarrier.try_wait.parity.shared.b64 %p6, [%r10], 0; @!%p6 bra W;\n" WAIT;
   Kit *k = *state;
   Kernel *kernel = kit_body(k, 1, body);
   DevPtr in = kit_fill(k, "in", 0, 16);
   for (int completion = SIM_LATE; completion <= SIM_RANDOM; completion++) {
-    device_sim_opts(k->dev, &(SimOpts){.threads = 1, .completion = (SimCompletion)completion, .seed = 3});
+    device_sim_opts(k->dev,
+                    &(SimOpts){.threads = 1, .completion = (SimCompletion)completion, .seed = 3});
     Status st = kit_try(k, kernel, 1, 128, &in, 8);
     // At random the copy may be over before the wgmma is issued.
     if (completion == SIM_RANDOM && st == ST_OK) continue;
@@ -279,12 +297,14 @@ static void test_issue_before_copy(void **state) {
   device_free(k->dev, in);
 }
 
-// The same bits whenever products are computed; A registers are taken at the issue or they are in flight.
+// The same bits whenever products are computed; A registers are taken at the issue or they are in
+// flight.
 static void test_completion(void **state) {
   Kit *k = *state;
   for (int completion = SIM_LATE; completion <= SIM_EAGER; completion++)
     for (uint64_t seed = 1; seed < 6; seed++) {
-      device_sim_opts(k->dev, &(SimOpts){.threads = 1, .completion = (SimCompletion)completion, .seed = seed});
+      device_sim_opts(
+          k->dev, &(SimOpts){.threads = 1, .completion = (SimCompletion)completion, .seed = seed});
       test_softmax_registers(state);
       integers(k, &(Integers){64, true, false, true, true});
     }

@@ -1,4 +1,5 @@
-// Runs a fuzz harness over the files named: the committed seeds, in every build and without libFuzzer.
+// Runs a fuzz harness over the files named: the committed seeds, in every build and without
+// libFuzzer.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-// launch DEVICE LIST: launches each kernel of a list once, in order, in one process: on a GPU for the
-// profiler, on sim with its counters printed, a JSON object a launch.  Same parameters, same inputs.
+// launch DEVICE LIST: launches each kernel of a list once, in order, in one process: on a GPU for
+// the profiler, on sim with its counters printed, a JSON object a launch.  Same parameters, same
+// inputs.
 //
 // Lines of the list (words apart by spaces; # begins a comment):
 //   TEMPLATE name=value ... problem=VALUES [hook=FILE] [grid=BLOCKS]
