@@ -14,7 +14,6 @@ typedef struct Block {
 
 struct Arena {
   Block *top;
-  size_t bytes;
 };
 
 enum { FIRST_BLOCK = 64 * 1024, ALIGN = 16, FIRST_ELEMENTS = 8 };
@@ -58,10 +57,7 @@ void arena_reset(Arena *a) {
   }
   a->top->prev = NULL;
   a->top->used = 0;
-  a->bytes = 0;
 }
-
-size_t arena_bytes(const Arena *a) { return a->bytes; }
 
 static size_t round_up(size_t bytes) { return (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1); }
 
@@ -76,7 +72,6 @@ static void *take(Arena *a, size_t bytes) {
   }
   void *p = a->top->data + a->top->used;
   a->top->used += n;
-  a->bytes += n;
   return p;
 }
 
@@ -90,7 +85,6 @@ void *arena_grow(Arena *a, void *p, size_t old_bytes, size_t bytes) {
   if (last && b->size - b->used >= want - old) {
     memset((unsigned char *)p + old_bytes, 0, want - old_bytes);
     b->used += want - old;
-    a->bytes += want - old;
     return p;
   }
   unsigned char *q = take(a, bytes);

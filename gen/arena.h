@@ -12,7 +12,6 @@ typedef struct Arena Arena;
 Arena *arena_new(void);
 void arena_free(Arena *a);  // NULL is fine
 void arena_reset(Arena *a); // forgets everything, keeps the largest block
-size_t arena_bytes(const Arena *a);
 
 void *arena_alloc(Arena *a, size_t bytes);                           // zeroed, 16-byte aligned
 void *arena_grow(Arena *a, void *p, size_t old_bytes, size_t bytes); // in place when p was last

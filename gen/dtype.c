@@ -192,23 +192,6 @@ double dtype_round(Dtype t, double x) {
   return dtype_load(t, &room);
 }
 
-double dtype_max(Dtype t) {
-  switch (t) {
-  case DT_F64: return 0x1.fffffffffffffp1023;
-  case DT_F32: return 0x1.fffffep127;
-  case DT_F16: return 65504;
-  case DT_BF16: return 0x1.fep127;
-  case DT_E4M3: return 448;
-  case DT_E5M2: return 57344;
-  case DT_I32: return INT32_MAX;
-  case DT_I64: return (double)INT64_MAX;
-  case DT_U8: return UINT8_MAX;
-  case DT_COUNT: break;
-  }
-  assert(!"dtype");
-  return 0;
-}
-
 double dtype_ulp(Dtype t, double x) {
   if (!dtype_mantissa(t)) return 1;
   const Range *r = &ranges[t];

@@ -43,8 +43,7 @@ uint8_t e5m2_from_double(double x);
 double dtype_load(Dtype t, const void *p);
 void dtype_store(Dtype t, void *p, double x); // integers: rounds to nearest, saturates
 double dtype_round(Dtype t, double x);        // load(store(x))
-// Largest finite value; distance from |x| to the next larger magnitude of the type.
-double dtype_max(Dtype t);
+// Distance from |x| to the next larger magnitude of the type.
 double dtype_ulp(Dtype t, double x);
 
 #endif

@@ -92,7 +92,7 @@ void values_open(LuaEnv *e) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &dtype_key);
 }
 
-void lua_push_dtype(lua_State *L, Dtype t) {
+static void lua_push_dtype(lua_State *L, Dtype t) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &dtype_key);
   lua_rawgeti(L, -1, (lua_Integer)t + 1);
   lua_remove(L, -2);

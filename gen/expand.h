@@ -98,7 +98,6 @@ void blocks_open(LuaEnv *e);  // the metatable of blocks
 // ---- shared by the files above -----------------------------------------------------------------
 // A dtype object or a dtype's name at `index`.
 bool lua_to_dtype(lua_State *L, int index, Dtype *out);
-void lua_push_dtype(lua_State *L, Dtype t);
 // Field `name` of the table at `index`; checked kinds.  Errors name `what`.
 lua_Integer lua_field_int(lua_State *L, int index, const char *name, lua_Integer otherwise,
                           const char *what);

@@ -262,7 +262,8 @@ static const Origin *chain_of(Arena *a, const LuaFrame *f, int n) {
   return up;
 }
 
-const Origin *lua_env_origin(lua_State *L, int level, Arena *a) {
+// The frames as a chain of Origins.  NULL when no Lua code runs.
+static const Origin *lua_env_origin(lua_State *L, int level, Arena *a) {
   LuaFrame f[MAX_FRAMES];
   return chain_of(a, f, lua_env_frames(L, level, f, MAX_FRAMES));
 }

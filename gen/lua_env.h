@@ -80,8 +80,6 @@ typedef struct LuaFrame {
   OriginKind kind; // how this frame was reached from the next one
 } LuaFrame;
 int lua_env_frames(lua_State *L, int level, LuaFrame *out, int max);
-// The same as a chain of Origins.  NULL when no Lua code runs.
-const Origin *lua_env_origin(lua_State *L, int level, Arena *a);
 
 // Text of a value as templates print it: integers, strings, booleans as 0 and 1, values with a
 // __tostring.  NULL for what has no exact text (floats, nil, tables): *why says so.

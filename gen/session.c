@@ -86,7 +86,8 @@ Status session_file(Session *s, const char *path, const Source **out, Diag *d) {
                    session_nearest(s, d->arena, path));
 }
 
-Status session_user_file(Session *s, const char *path, const Source **out, Diag *d) {
+// A user's file, read anew; the same Source as before when its text is the same.
+static Status session_user_file(Session *s, const char *path, const Source **out, Diag *d) {
   Source *now;
   *out = NULL;
   Status st = source_read(s->arena, path, &now, d);

@@ -26,8 +26,6 @@ const Source *session_find(Session *s, const char *path);
 const char *session_nearest(Session *s, Arena *a, const char *path);
 // Pushes the compiled chunk of a file, compiling it at first use.
 Status session_push_chunk(Session *s, const Source *src, OriginKind kind, Diag *d);
-// A user's file, read anew; the same Source as before when its text is the same.
-Status session_user_file(Session *s, const char *path, const Source **out, Diag *d);
 
 // The running variant's globals.
 void session_push_environment(lua_State *L);

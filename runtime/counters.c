@@ -49,7 +49,7 @@ Status roof_parse(Arena *a, const char *text, Roof *roof, Diag *d) {
   return ST_OK;
 }
 
-RoofPosition roof_position(const Counters *c, const Roof *roof) {
+static RoofPosition roof_position(const Counters *c, const Roof *roof) {
   RoofPosition p = {.dram_us = (double)c->distinct_bytes / roof->read_gbs * 1e-3,
                     .bound_by = "dram"};
   p.floor_us = p.dram_us;
@@ -106,7 +106,8 @@ static void find_heat(LineCount *lines, int n) {
   }
 }
 
-LineCount *counters_lines(Arena *a, const KernelCounts *k, int *n) {
+// The lines that ran, by source and line; *n of them.
+static LineCount *counters_lines(Arena *a, const KernelCounts *k, int *n) {
   LineCount *v = arena_array(a, LineCount, k->n + 1);
   int count = 0;
   for (int i = 0; i < k->n; i++) {

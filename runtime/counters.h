@@ -27,7 +27,6 @@ typedef struct RoofPosition {
   double intensity;      // floating-point operations for each distinct byte; 0: no bytes
   double ridge;          // intensity at which the dominant kind is no longer bound by memory
 } RoofPosition;
-RoofPosition roof_position(const Counters *c, const Roof *roof);
 
 // Counts of one line of a source: the innermost template line, or the PTX line where there is no
 // map.
@@ -38,9 +37,6 @@ typedef struct LineCount {
   uint64_t flops;
   double heat;   // its largest share of issue slots, global sectors or shared wavefronts
 } LineCount;
-
-// The lines that ran, by source and line; *n of them.
-LineCount *counters_lines(Arena *a, const KernelCounts *k, int *n);
 
 void counters_print(Arena *a, const KernelCounts *k, const Roof *roof, FILE *out);
 // The lines of each source with their counts beside them, the hottest marked.

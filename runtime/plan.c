@@ -18,26 +18,6 @@ static Status add_step(Operator *op, Variant *v, Diag *d) {
   return diag_fail(d, ST_INPUT, "%s: %d arguments, %d at most", v->id, v->nargs, OPERATOR_MAX_ARGS);
 }
 
-static Status finish(Operator *op, Status st, int64_t chunks, Operator **out, Diag *d) {
-  if (st == ST_OK) st = operator_complete(op, chunks, d);
-  if (st == ST_OK) st = operator_lay_out(op, d);
-  *out = st == ST_OK ? op : NULL;
-  if (st != ST_OK) operator_free(op);
-  return st;
-}
-
-Status operator_of_variants(Variant *const *variants, int n, const Problem *p, int64_t chunks,
-                            Operator **out, Diag *d) {
-  assert(n >= 1 && n <= OPERATOR_MAX_STEPS);
-  Operator *op = operator_new(p);
-  Status st = ST_OK;
-  for (int i = 0; i < n; i++) { // all of them, so that all are freed
-    Status added = add_step(op, variants[i], d);
-    if (st == ST_OK) st = added;
-  }
-  return finish(op, st, chunks, out, d);
-}
-
 Status operator_make(Session *s, const char *template_name, const Params *given, const Problem *p,
                      const PlanOpts *opts, Operator **out, Diag *d) {
   *out = NULL;
@@ -63,7 +43,11 @@ Status operator_make(Session *s, const char *template_name, const Params *given,
     with = &v->next->params;
     build.hook_path = NULL; // the rule acts on scores, which only the first step sees
   }
-  return finish(op, st, opts ? opts->chunks : 0, out, d);
+  if (st == ST_OK) st = operator_complete(op, opts ? opts->chunks : 0, d);
+  if (st == ST_OK) st = operator_lay_out(op, d);
+  if (st == ST_OK) *out = op;
+  else operator_free(op);
+  return st;
 }
 
 void operator_free(Operator *op) {

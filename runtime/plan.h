@@ -55,9 +55,6 @@ typedef struct PlanOpts {
 // the Problem and the Params alone, never on the device.  `chunks` is clamped to [1, max(1, seqlen_k)].
 Status operator_make(Session *s, const char *template_name, const Params *given, const Problem *p,
                      const PlanOpts *opts, Operator **out, Diag *d);
-// From variants made otherwise (tests, the C API); the Operator owns them from here on.
-Status operator_of_variants(Variant *const *variants, int n, const Problem *p, int64_t chunks,
-                            Operator **out, Diag *d);
 void operator_free(Operator *op); // and its variants and kernels
 Status operator_load(Operator *op, Device *dev, Diag *d);
 // Decides grids (needs occupancy for persistent rules; dev may be NULL where there are none) and

@@ -16,7 +16,7 @@ void sim_box_flat(Box *b, uint64_t base, uint64_t bytes) {
   *b = (Box){.base = base, .bytes = bytes, .nrows = (uint32_t)((bytes + BOX_ROW - 1) / BOX_ROW)};
 }
 
-BoxRow sim_box_row(const Box *b, uint32_t index) {
+static BoxRow sim_box_row(const Box *b, uint32_t index) {
   if (!b->rank) {
     uint64_t at = (uint64_t)index * BOX_ROW, n = b->bytes - at;
     n = n < BOX_ROW ? n : BOX_ROW;

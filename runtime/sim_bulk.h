@@ -25,7 +25,6 @@ typedef struct Box {
 // inside the tensor and lie at `address`.
 enum { BOX_ROW = 2048 }; // 256 elements of 8 bytes
 typedef struct BoxRow { uint64_t address; uint32_t at, bytes, lo, hi; } BoxRow;
-BoxRow sim_box_row(const Box *b, uint32_t index);
 void sim_box_flat(Box *b, uint64_t base, uint64_t bytes);
 // Phase of ISA 5.5.7's pattern: where the byte at `a` of shared memory goes.
 static inline uint64_t sim_swizzle(int swizzle, uint64_t a) {

@@ -30,10 +30,6 @@ uint32_t sim_wavefronts(const uint64_t a[32], uint32_t lanes, uint32_t size, Ban
 // cp.async of op->bytes from global to shared memory; size: what each lane reads, the rest is zero.
 void sim_count_copy(Warp *w, const Op *op, const uint64_t from[32], const uint64_t to[32],
                     const uint8_t size[32]);
-typedef struct CopyCost { uint32_t sectors, wavefronts, ideal; } CopyCost; // ideal: wavefronts
-// reads: lanes that read; bypass: past the L1 cache (.cg).
-CopyCost sim_copy_cost(const uint64_t from[32], const uint64_t to[32], uint32_t reads,
-                       uint32_t lanes, uint32_t size, bool bypass);
 // Marks the sectors of `bytes` at `address` as touched.
 void sim_count_touch(const SimDevice *dev, uint64_t address, uint64_t bytes, CountWay way);
 

@@ -68,7 +68,9 @@ static uint32_t cached_wavefronts(const uint64_t from[32], const uint64_t to[32]
   return total + (zeros ? sim_wavefronts(to, zeros, size, BANK_EACH, &unused) : 0);
 }
 
-CopyCost sim_copy_cost(const uint64_t from[32], const uint64_t to[32], uint32_t reads,
+typedef struct CopyCost { uint32_t sectors, wavefronts, ideal; } CopyCost; // ideal: wavefronts
+// reads: lanes that read; bypass: past the L1 cache (.cg).
+static CopyCost sim_copy_cost(const uint64_t from[32], const uint64_t to[32], uint32_t reads,
                        uint32_t lanes, uint32_t size, bool bypass) {
   CopyCost c = {.sectors = bypass ? 0 : different(from, reads, SECTOR_SHIFT)};
   uint32_t step = PHASE_BYTES / size < 32 ? PHASE_BYTES / size : 32;

@@ -38,7 +38,8 @@ int sim_width(PtxType t) {
   return t == PTX_T_PRED ? 1 : bits <= 32 ? 4 : bits == 64 ? 8 : 16;
 }
 
-uint32_t sim_frame(Decoder *x, uint32_t bytes) {
+// 64-byte aligned.
+static uint32_t sim_frame(Decoder *x, uint32_t bytes) {
   uint32_t at = x->top;
   x->top += (bytes + 63) & ~63u;
   return at;
@@ -96,7 +97,7 @@ void sim_split_guard(Decoder *x) {
 }
 
 // ---- operands -----------------------------------------------------------------------------------
-uint64_t sim_immediate(const PtxOperand *o, PtxType type) {
+static uint64_t sim_immediate(const PtxOperand *o, PtxType type) {
   int bits = ptx_type_bits(type);
   uint64_t v = o->bits;
   if (o->kind == PTX_O_FLOAT) {
@@ -173,7 +174,7 @@ static uint32_t symbol_source(Decoder *x, const PtxOperand *o, int width) {
   return temp;
 }
 
-uint32_t sim_copy(Decoder *x, uint32_t from, int from_width, int to_width, bool sign) {
+static uint32_t sim_copy(Decoder *x, uint32_t from, int from_width, int to_width, bool sign) {
   uint32_t temp = sim_temp(x, to_width);
   Op *op = sim_emit(x, from_width == 8 ? sim_op_narrow : sign ? sim_op_sign_extend : sim_op_widen);
   op->d = temp;

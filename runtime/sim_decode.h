@@ -102,7 +102,6 @@ bool sim_unsupported(Decoder *x, const PtxInst *in, const char *what);
 
 // Bytes a lane of a register takes: 4, 8, 16; 1 for a predicate mask.
 int sim_width(PtxType t);
-uint32_t sim_frame(Decoder *x, uint32_t bytes); // 64-byte aligned
 uint32_t sim_temp(Decoder *x, int width);
 // Source operand as an offset; an immediate is taken as a `type`.  width 0: the type's own.
 uint32_t sim_source(Decoder *x, const PtxOperand *o, PtxType type, int width);
@@ -110,8 +109,6 @@ uint32_t sim_pred_source(Decoder *x, const PtxOperand *o); // honours !p
 // Destination; a sink gets a place nobody reads.
 uint32_t sim_dest(Decoder *x, const PtxOperand *o, int width);
 uint32_t sim_const(Decoder *x, int width, uint64_t value);
-uint32_t sim_copy(Decoder *x, uint32_t from, int from_width, int to_width, bool sign);
-uint64_t sim_immediate(const PtxOperand *o, PtxType type);
 bool sim_is_kernel_param(const Decoder *x, int32_t var);
 
 Status sim_decode_func(SimDevice *dev, Program *p, int index, Diag *d);

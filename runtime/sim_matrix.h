@@ -101,10 +101,8 @@ extern const MatrixIsa matrix_isa_avx2, matrix_isa_avx512;
 typedef struct MatrixLine { const float *value; int step, least; } MatrixLine;
 float matrix_exact(const MatrixRule *rule, int k, MatrixLine a, MatrixLine b, float c);
 
-// Memory as words.  K along the lines (K-major): 16 (A) or 8 (B) lines of `bytes` = 16 or 32 bytes,
-// `pitch` bytes apart.  K across the lines (MN-major, 16-bit types only): k lines of n = 16 or 8
-// elements.
-void matrix_words(uint32_t (*words)[32], const void *lines, size_t pitch, int nlines, int bytes);
+// Memory as words, K across the lines (MN-major, 16-bit types only): k lines of n = 16 (A) or 8 (B)
+// elements, `pitch` bytes apart.
 void matrix_words_across(uint32_t (*words)[32], const void *lines, size_t pitch, int n, int k);
 
 #define MATRIX_NAN 0x7fffffffu // what any invalid operation gives; f16: 0x7fff

@@ -135,15 +135,6 @@ float matrix_exact(const MatrixRule *rule, int k, MatrixLine a, MatrixLine b, fl
   return finish(rule, fraction_of(sum), exponent(sum) - 23);
 }
 
-void matrix_words(uint32_t (*words)[32], const void *lines, size_t pitch, int nlines, int bytes) {
-  const uint8_t *p = lines;
-  int blocks = nlines / 8;
-  for (int row = 0; row < nlines; row++)
-    for (int part = 0; part < bytes / 16; part++)
-      memcpy(&words[part * blocks + (row >> 3)][4 * (row & 7)], p + (size_t)row * pitch + 16 * part,
-             16);
-}
-
 void matrix_words_across(uint32_t (*words)[32], const void *lines, size_t pitch, int n, int k) {
   const uint8_t *p = lines;
   int blocks = n / 8;

@@ -37,7 +37,8 @@ View *race_view(const RaceWarp *rw, uint32_t lane) {
   return rw->split >> lane & 1 ? rw->lane[lane] : (View *)&rw->all;
 }
 
-void race_refresh(RaceWarp *rw) {
+// After a change of what lanes know.
+static void race_refresh(RaceWarp *rw) {
   uint32_t least = rw->all.c[V_NOW].floor; // no lane knows less than the warp's view
   rw->floor = (int32_t)(least << RACE_LANE_BITS | 31);
 }

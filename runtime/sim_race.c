@@ -176,7 +176,7 @@ Cta *race_owner(Cta *c, uint64_t shared) {
 }
 
 // False for memory that threads don't share.
-bool race_span(Cta *c, uint8_t space, uint64_t address, RaceSpan *out) {
+static bool race_span(Cta *c, uint8_t space, uint64_t address, RaceSpan *out) {
   uint64_t window = address & ~SIM_OFFSET_MASK;
   bool generic = space == PTX_S_GENERIC;
   out->offset = address & SIM_OFFSET_MASK;

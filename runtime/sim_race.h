@@ -206,7 +206,6 @@ uint8_t race_inst_strength(const PtxInst *in);
 View *race_view(const RaceWarp *rw, uint32_t lane);
 bool race_knows(const RaceWarp *rw, uint32_t lanes, ViewClock which, uint64_t who, uint32_t by,
                 uint32_t event);
-void race_refresh(RaceWarp *rw); // after a change of what lanes know
 uint32_t race_event(Warp *w, const Op *op, uint32_t lanes);
 uint32_t race_new_event(Race *r, uint64_t who, const Op *op, uint32_t lanes);
 const Event *race_event_of(const Race *r, int32_t cell);
@@ -239,7 +238,6 @@ void race_tell(const Touch *t, const Event *e, FindingKind kind, uint32_t lane, 
 RaceCells *race_shared_cells(Cta *c);
 RaceCells *race_buffer_cells(Buffer *b);
 Cta *race_owner(Cta *c, uint64_t shared); // whose shared memory an address is in
-bool race_span(Cta *c, uint8_t space, uint64_t address, RaceSpan *out);
 bool race_refine(RaceCells *c, uint64_t bytes);
 void race_found(Race *r, const Finding *f);
 

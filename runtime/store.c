@@ -94,7 +94,8 @@ Status store_append(Store *s, const char *object, bool safe, Diag *d) {
   return st;
 }
 
-bool store_line_sound(const char *line, size_t len) {
+// The line is an object whose sum is right.
+static bool store_line_sound(const char *line, size_t len) {
   if (len < SUM_BYTES + 1 || line[0] != '{' || memchr(line, 0, len)) return false;
   size_t n = len - SUM_BYTES;
   char want[SUM_BYTES + 1];

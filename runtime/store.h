@@ -26,7 +26,5 @@ Status store_append(Store *s, const char *object, bool safe, Diag *d);
 // Calls f with every sound line, without its newline and NUL-terminated, and counts the others.
 typedef void (*StoreLine)(void *ctx, const char *line);
 Status store_read(const char *path, StoreLine f, void *ctx, int *damaged, Diag *d);
-// The line is an object whose sum is right.
-bool store_line_sound(const char *line, size_t len);
 
 #endif

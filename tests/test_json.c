@@ -34,6 +34,15 @@ static void text_is_utf8(void **state) {
   assert_string_equal(one(a, "\xc0\xaf"), "{\"s\":\"\xef\xbf\xbd\xef\xbf\xbd\"}\n");
   assert_string_equal(one(a, "\xed\xa0\x80"),
                       "{\"s\":\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"}\n");
+  assert_string_equal(one(a, "\xe0\x9f\xbf"),
+                      "{\"s\":\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"}\n");
+  assert_string_equal(one(a, "\xf4\x90\x80\x80"),
+                      "{\"s\":\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"}\n");
+  // The first and the last of two, three and four bytes.
+  assert_string_equal(one(a, "\xc2\x80\xdf\xbf \xe0\xa0\x80\xef\xbf\xbf"),
+                      "{\"s\":\"\xc2\x80\xdf\xbf \xe0\xa0\x80\xef\xbf\xbf\"}\n");
+  assert_string_equal(one(a, "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf"),
+                      "{\"s\":\"\xf0\x90\x80\x80\xf4\x8f\xbf\xbf\"}\n");
 }
 
 static void numbers_read_back(void **state) {

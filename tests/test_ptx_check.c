@@ -137,6 +137,8 @@ static void uninitialised(void **state) {
 // At a limit, and one past it.
 static void limits(void **state) {
   (void)state;
+#define ELECT                                                                                      \
+  ".address_size 64\n.entry k() { .reg .pred %p; elect.sync _|%p, -1; ret; }\n"
 #define ENTRY "\n.target sm_90a\n.address_size 64\n.visible .entry k("
   static const struct {
     const char *text;
@@ -156,6 +158,10 @@ static void limits(void **state) {
       {".version 8.0" ENTRY ") .reqntid 1, 1, 65 { ret; }\n", 1},
       {".version 8.0" ENTRY ") .reqntid 32 .maxntid 32 { ret; }\n", 1},
       {".version 7.8\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n", 0},
+      {".version 7.0\n.target sm_80\n.address_size 64\n.entry k() { cp.async.wait_all; ret; }\n", 0},
+      {".version 7.0\n.target sm_75\n.address_size 64\n.entry k() { cp.async.wait_all; ret; }\n", 1},
+      {".version 8.0\n.target sm_90\n" ELECT, 0},
+      {".version 7.8\n.target sm_90\n" ELECT, 1},
       {".version 7.7\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n", 1},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

@@ -87,6 +87,9 @@ static void test_misuse(void **state) {
   expect(k, COPY(0, 8) "st.global.u32 [%rd0+4], %r1;",
          "in flight: writes 4 bytes of global memory that an operation in flight still reads",
          issued);
+  expect(k, COPY(0, 8) "st.u32 [%rd0+4], %r1;", // a generic address
+         "in flight: writes 4 bytes of global memory that an operation in flight still reads",
+         issued);
   expect(k, COPY(0, 8) COMMIT, "the block ends while this is in flight: nothing waited for it: "
                                "cp.async.ca.shared.global", NULL);
   expect(k, COPY(4, 8), "misaligned: the destination is at offset 4 of shared memory, which is no "

@@ -228,6 +228,10 @@ static void test_in_flight(void **state) {
       k, 1, STORED "cp.async.bulk.wait_group.read 0;\nld.global.u32 %r3, [%rd0];",
       "in flight: reads 4 bytes of global memory that an operation in flight has not written yet",
       issued);
+  expect(
+      k, 1, STORED "cp.async.bulk.wait_group.read 0;\nld.u32 %r3, [%rd0];", // a generic address
+      "in flight: reads 4 bytes of global memory that an operation in flight has not written yet",
+      issued);
   expect(k, 1, STORED, "the block ends before this has read its shared memory: no "
                        "cp.async.bulk.wait_group waited for it", NULL);
   expect(k, 1, STORED "cp.async.bulk.wait_group 1;\nst.shared.u64 [%r1+8], %rd2;",
