@@ -70,9 +70,9 @@ enum { // the same as bits, for the table of options
   X(V, "v", 0, TEXT, "FILE.npy", IN_VERIFY | IN_BENCH, "values, shaped like the keys")             \
   X(SAVE, "save", 0, TEXT, "DIR", IN_VERIFY | IN_BENCH | IN_RUN,                                   \
     "write the outputs there: o.npy and lse.npy, or argN.npy")           \
-  X(HOOK, "hook", 0, TEXT, "FILE.hook", IN_BUILD,                                                  \
+  X(HOOK, "hook", 0, TEXT, "FILE.hook", IN_BUILD | IN_PLAN,                                        \
     "PTX lines of your own that change scores or mask keys")                                       \
-  X(TARGET, "target", 't', TEXT, "sm_NN[a|f]", IN_BUILD, "raise the target of the PTX")             \
+  X(TARGET, "target", 't', TEXT, "sm_NN[a|f]", IN_BUILD | IN_PLAN, "raise the target of the PTX")             \
   X(LOC, "loc", 0, FLAG, "", IN_GEN | IN_DUMP, "write .file and .loc, for profilers")              \
   X(OUTPUT, "output", 'o', TEXT, "FILE", IN_GEN, "write there; nothing is left when it fails")     \
   X(ANNOTATE, "annotate", 0, FLAG, "", IN_DUMP | IN_COUNTED,                                       \

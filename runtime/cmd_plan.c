@@ -56,13 +56,14 @@ static void print_json(Cmd *c, const PlannerChoice *choice, const Operator *op, 
   fputs(json_end(&j), stdout);
 }
 
-static Status show(Cmd *c, Session *s, const PlannerChoice *choice) {
+static Status show(Cmd *c, Session *s, const PlannerAsk *ask, const PlannerChoice *choice) {
   Operator *op;
-  Status st = operator_make(s, choice->template_name, &choice->params, choice->problem, NULL, &op,
+  const PlanOpts opts = {.build = ask->build};
+  Status st = operator_make(s, choice->template_name, &choice->params, choice->problem, &opts, &op,
                             c->diag);
   if (st) return st;
   st = operator_load(op, c->device, c->diag); // a persistent grid asks for the occupancy
-  if (!st) st = operator_plan(op, c->device, NULL, c->diag);
+  if (!st) st = operator_plan(op, c->device, &opts, c->diag);
   if (!st) {
     const char *shape = planner_shape(c->arena, choice->problem);
     (cli_has(c->cli, OPT_JSON) ? print_json : print_text)(c, choice, op, shape);
@@ -163,6 +164,7 @@ Status cmd_plan(Cmd *c) {
   Device *dev;
   Problem *p;
   PlannerChoice choice;
+  PlannerAsk ask = {0};
   Status st = cmd_session(c, &s);
   if (!st && (cli_has(c->cli, OPT_ROWS) || cli_has(c->cli, OPT_FROM))) return about_tables(c, s);
   if (!st && cli_has(c->cli, OPT_INTO))
@@ -171,6 +173,7 @@ Status cmd_plan(Cmd *c) {
     return diag_error(c->diag, NOWHERE, "usage: ptxsmith plan PROBLEM");
   if (!st) st = cmd_problem_of(c, c->cli->operand[0], &p);
   if (!st) st = cmd_device(c, &dev);
-  if (!st) st = cmd_choose(c, &(PlannerAsk){0}, p, &choice);
-  return st ? st : show(c, s, &choice);
+  if (!st) st = cmd_build_opts(c, &ask.build);
+  if (!st) st = cmd_choose(c, &ask, p, &choice);
+  return st ? st : show(c, s, &ask, &choice);
 }

@@ -218,8 +218,9 @@ static bool by_row(Session *s, Arena *a, const PlannerTable *t, const PlannerAsk
     const char *why = why_not(s, a, r, ask, p, dev, out);
     if (!why) {
       out->row = r;
-      out->why = arena_printf(a, "%s:%u: %s%s", r->file, r->line, r->measured,
-                              out->older ? "; measured on an older text of the template" : "");
+      out->why = arena_printf(a, "%s:%u: %s%s%s", r->file, r->line, r->measured,
+                              out->older ? "; measured on an older text of the template" : "",
+                              ask->build.hook_path ? "; measured without a hook" : "");
       return true;
     }
     *arena_push(a, out->passed, out->npassed, out->passed_cap) =

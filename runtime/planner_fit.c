@@ -93,16 +93,17 @@ static bool exceeds(const Variant *v, const DeviceInfo *dev) {
 // What the device says of a text: 0 stands for what is not known of it.
 static const char *why_not_device(Arena *a, const Variant *v, const DeviceInfo *dev) {
   const PtxModule *m = v->module;
+  const char *name = v->tmpl->name;
   bool takes = m->sm_suffix ? dev->sm == m->sm && dev->sm_suffix : dev->sm >= m->sm;
   if (dev->sm && !takes)
-    return arena_printf(a, "needs sm_%d%.1s, %s is sm_%d%.1s", m->sm, &m->sm_suffix, dev->name,
+    return arena_printf(a, "%s needs sm_%d%.1s, %s is sm_%d%.1s", name, m->sm, &m->sm_suffix, dev->name,
                         dev->sm, &dev->sm_suffix);
   if (dev->ptx_version && m->version > dev->ptx_version)
-    return arena_printf(a, "needs a driver that takes PTX %d.%d, this one ends at %d.%d",
-                        m->version / 10, m->version % 10, dev->ptx_version / 10,
+    return arena_printf(a, "%s needs a driver that takes PTX %d.%d, this one ends at %d.%d",
+                        name, m->version / 10, m->version % 10, dev->ptx_version / 10,
                         dev->ptx_version % 10);
   if (exceeds(v, dev))
-    return arena_printf(a, "needs %u bytes of shared memory, %s gives a block %u",
+    return arena_printf(a, "%s needs %u bytes of shared memory, %s gives a block %u", name,
                         v->launch.smem_bytes, dev->name, dev->smem_optin);
   return NULL;
 }
@@ -171,7 +172,7 @@ Fit planner_fit(Session *s, Arena *a, const char *point, const PlannerAsk *ask, 
 // Most messages name their template.
 static const char *told(Arena *a, const char *name, const char *why) {
   size_t n = strlen(name);
-  return !strncmp(why, name, n) ? why : arena_printf(a, "%s %s", name, why);
+  return !strncmp(why, name, n) ? why : arena_printf(a, "%s: %s", name, why);
 }
 
 // ---- defaults in less shared memory -------------------------------------------------------------

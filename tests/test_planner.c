@@ -218,6 +218,22 @@ static void given_parameters_must_be_the_rows(void **state) {
   close_setup(&u);
 }
 
+static void a_rows_parameters_with_a_hook(void **state) {
+  (void)state;
+  Setup u = make_setup();
+  PlannerAsk ask = {.template_name = "decode_splitk",
+                    .build = {.hook_path = SOURCE_DIR "/examples/hooks/causal.hook"}};
+  PlannerChoice c = choose_with(&u, row_of(&u, "GPU", "1.2", u.hash, NULL, "vec=2"), &ask);
+  assert_non_null(c.row);
+  assert_false(c.older); // what was measured is of the present text
+  assert_string_equal(c.why, "p.txt:1: 9 us; measured without a hook");
+  ask.build = (VariantOpts){.hook_path = "/nowhere.hook"};
+  c = choose_with(&u, row_of(&u, "GPU", "1.2", u.hash, NULL, "vec=2"), &ask);
+  assert_null(c.row);
+  assert_non_null(strstr(c.passed[0], "can't be built with what is given: can't open '/nowhere.hook'"));
+  close_setup(&u);
+}
+
 // A row of plain attention says nothing of a problem that asks for more, and the other way.
 static void rules_are_part_of_the_shape(void **state) {
   (void)state;
@@ -351,6 +367,7 @@ int main(void) {
       cmocka_unit_test(prefill_is_the_default_for_several_queries),
       cmocka_unit_test(row_of_an_older_text_is_taken_and_said),
       cmocka_unit_test(given_parameters_must_be_the_rows),
+      cmocka_unit_test(a_rows_parameters_with_a_hook),
       cmocka_unit_test(rules_are_part_of_the_shape),
       cmocka_unit_test(sweeps_make_rows_that_parse),
       cmocka_unit_test(the_built_in_table_can_be_built),
