@@ -25,11 +25,13 @@ static bool has_alibi(const Problem *p) { return problem_int(p, "alibi", 0) != 0
 static bool has_sinks(const Problem *p) { return problem_int(p, "sinks", 0) != 0; }
 static bool has_pages(const Problem *p) { return problem_int(p, "page_size", 0) > 0; }
 
+static bool is_shared(const Problem *p) { return problem_int(p, "shared_kv", 0) != 0; }
+
 static const Extra extras[] = {
     {"window=1", "wl=64", problem_windowed}, {"softcap=1", "softcap=30", has_softcap},
     {"alibi=1", "alibi=1", has_alibi},       {"sinks=1", "sinks=1", has_sinks},
     {"varlen=1", NULL, problem_varlen},
-    {"paged=1", "page=64", has_pages},
+    {"paged=1", "page=64", has_pages},       {"shared=1", "shared=1", is_shared},
 };
 enum { NEXTRAS = sizeof extras / sizeof *extras };
 

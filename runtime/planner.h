@@ -9,7 +9,7 @@
 // parameters are still the best known and are taken while they can be built, and that is said.  The
 // shape is a bucket: dtype, head size, queries per KV head, causal and whether there is one query
 // are exact; lengths and batch * heads_kv are rounded down to powers of two.  What a problem asks for
-// besides (window, softcap, alibi, sinks, varlen, paged, dv, dtype_kv) stands behind.
+// besides (window, softcap, alibi, sinks, varlen, paged, shared, dv, dtype_kv) stands behind.
 //
 // Without a row the regime of the problem has an order of templates (planner_fit.c), and the first that
 // declares all that the problem asks for, and whose defaults fit the device, is taken.

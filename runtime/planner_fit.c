@@ -227,6 +227,19 @@ static bool nearer(const Fit *x, const Fit *y) {
   return x->step != y->step ? x->step > y->step : x->reasons < y->reasons;
 }
 
+// A rule that the template always has and nobody asked for: the answer would be another problem's.
+static const char *unasked(Arena *a, const PlannerAsk *ask, const Problem *p, const char *name,
+                           const Params *resolved) {
+  for (int i = 0; i < problem_nnames; i++) {
+    const char *rule = problem_names[i].name;
+    const char *has = problem_names[i].kind == PROBLEM_FLAG ? params_get(resolved, rule) : NULL;
+    if (!has || !strcmp(has, "0") || !strcmp(has, "false") || problem_gives(p, rule)) continue;
+    if (ask->given && params_get(ask->given, rule)) continue;
+    return arena_printf(a, "%s always has %s=1, and the problem does not say so", name, rule);
+  }
+  return NULL;
+}
+
 Status planner_candidate(Session *s, Arena *a, const PlannerAsk *ask, const Problem *p,
                          const DeviceInfo *dev, PlannerChoice *out, Fit *fit, Diag *d) {
   const char **name, *nearest = NULL;
@@ -237,6 +250,8 @@ Status planner_candidate(Session *s, Arena *a, const PlannerAsk *ask, const Prob
   for (int i = 0; i < n; i++) {
     *fit = planner_fit(s, a, "", ask, p, dev, name[i], out);
     if (fit->too_large) *fit = fit_smaller(s, a, ask, p, dev, name[i], out, *fit);
+    const char *why = fit->step == FIT_DONE ? unasked(a, ask, p, name[i], &fit->resolved) : NULL;
+    if (why) *fit = (Fit){.step = FIT_PARAMS, .reasons = 1, .why = why};
     if (fit->step == FIT_DONE) return ST_OK;
     *arena_push(a, out->passed, out->npassed, out->passed_cap) =
         told(a, name[i], fit->why);

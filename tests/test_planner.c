@@ -241,7 +241,7 @@ static void rules_are_part_of_the_shape(void **state) {
   static const char *const more[][2] = {
       {"wl=3", " window=1"}, {"wr=0", " window=1"}, {"softcap=3", " softcap=1"},
       {"alibi=1,sinks=1", " alibi=1 sinks=1"}, {"seqlens_k=9", " varlen=1"},
-      {"page=16", " paged=1"}, {"dv=32", " dv=32"}, {"descale=1", ""}, {"dv=64", ""}};
+      {"page=16", " paged=1"}, {"dv=32", " dv=32"}, {"shared=1,dv=32", " dv=32 shared=1"}, {"descale=1", ""}, {"dv=64", ""}};
   Arena *a = u.d->arena;
   const char *plain = planner_shape(a, u.p);
   for (size_t i = 0; i < sizeof more / sizeof *more; i++) {

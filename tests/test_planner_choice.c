@@ -71,6 +71,8 @@ static const Case cases[] = {
     {"hq=4,hkv=2,sq=3,sk=200,d=64,dtype=bf16,causal=1",
      {"prefill_mma", "prefill_wgmma", "prefill_mma"}},
     {"hq=16,hkv=1,sq=2,sk=300,d=64,dtype=bf16", {"prefill_mma", "prefill_wgmma", "prefill_mma"}},
+    {"hq=16,hkv=1,sq=1,sk=70,d=576,dv=512,shared=1,dtype=bf16", {NULL, "decode_latent", NULL}},
+    {"hq=16,hkv=1,sq=1,sk=70,d=576,dv=512,dtype=bf16", {NULL, NULL, NULL}},
     {"hq=2,sq=40,sk=70,d=40,dtype=bf16", {NULL, NULL, NULL}},
     {"hq=2,sq=40,sk=70,d=64,dv=128,dtype=bf16,page=16", {NULL, NULL, NULL}},
 };
@@ -128,6 +130,10 @@ static void what_was_passed_over_is_told(void **state) {
   assert_int_equal(choose(f, "hq=2,sq=40,sk=70,d=64,dtype=e4m3", &gpus[SM_120A], &c), ST_INPUT);
   assert_string_equal(f->d->first->what, "no template does this on sm_120a; nearest: prefill_wgmma "
                                          "needs sm_90a, sm_120a is sm_120a");
+  assert_int_equal(choose(f, "hq=16,hkv=1,sq=1,sk=70,d=576,dv=512,dtype=bf16", &gpus[SM_90A], &c),
+                   ST_INPUT); // V is a tensor of its own
+  assert_string_equal(f->d->first->what, "no template does this on sm_90a; nearest: decode_latent "
+                                         "always has shared_kv=1, and the problem does not say so");
   assert_int_equal(choose(f, "hq=2,sq=40,sk=70,d=64,dtype=bf16", &gpus[SM_80], &c), ST_OK);
   assert_int_equal(c.npassed, 1);
   assert_string_equal(c.passed[0], "prefill_wgmma needs sm_90a, sm_80 is sm_80");
