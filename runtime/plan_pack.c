@@ -43,6 +43,20 @@ static int64_t items_of_a_chunk(const Operator *op) {
   return items;
 }
 
+// Rows that the pieces of all keys are of: batch, KV heads and, where more queries than a tile has share a
+// key, tiles.
+static int64_t span_items(const Operator *op) {
+  const ArgDecl *arrived = operator_arg(op, "arrived"); // one number for each
+  int64_t shape[TENSOR_MAX_RANK], items = 1;
+  Diag *ignored = diag_new();
+  bool told = arrived && arg_shape(arrived, op->problem, shape, ignored) == ST_OK;
+  diag_free(ignored);
+  if (!told) return problem_int(op->problem, "batch", 1) * problem_int(op->problem, "heads_kv", 1);
+  for (int i = 0; i < arrived->rank; i++)
+    if (__builtin_mul_overflow(items, shape[i], &items)) return INT32_MAX;
+  return items < INT32_MAX ? items : INT32_MAX;
+}
+
 // The fewest chunks, up to four rounds, that keep within 5 % as many of the `places` busy as any
 // other count: equal pieces that leave a part of the last round idle are the usual loss.
 static int64_t whole_rounds(int64_t items, int64_t places, int64_t most) {
@@ -59,9 +73,9 @@ static int64_t whole_rounds(int64_t items, int64_t places, int64_t most) {
 // Of the Problem and the Params alone: the same problem gives the same bits everywhere.  A variant
 // that keeps its loads in shared memory fills an SM with one or two blocks, and PLAN_SMS are
 // filled in whole rounds; others want enough blocks for a few to every SM.  No chunk of less than 256
-// keys.
+// keys, of latent ones, whose rows are longer, of 128.
 int64_t plan_chunks(const Operator *op) {
-  enum { WANTED_BLOCKS = 512, LEAST_KEYS = 256, MOST = 256, SM_SMEM = 228 * 1024 };
+  enum { WANTED_BLOCKS = 512, LEAST_KEYS = 256, LEAST_LATENT = 128, MOST = 256, SM_SMEM = 228 * 1024 };
   int64_t smem = op->step[0].variant->launch.smem_bytes, items = items_of_a_chunk(op);
   int64_t most = (problem_int(op->problem, "seqlen_k", 0) + LEAST_KEYS - 1) / LEAST_KEYS;
   int64_t rows = problem_int(op->problem, "batch", 1) * problem_int(op->problem, "heads_kv", 1);
@@ -72,7 +86,8 @@ int64_t plan_chunks(const Operator *op) {
     int64_t heads = problem_int(op->problem, "heads_kv", 1);
     n = PLAN_SMS * (fit < 1 ? 1 : fit < 4 ? fit : 4);
     if (heads > 0 && n % heads <= n / 16) n -= n % heads;
-    most *= rows;
+    most *= span_items(op);
+    if (problem_int(op->problem, "shared_kv", 0)) most *= LEAST_KEYS / LEAST_LATENT;
     return n < most ? n : most > 0 ? most : 1;
   }
   if (smem > 0) n = whole_rounds(items, PLAN_SMS * (fit < 4 ? fit : 4), most);
@@ -83,7 +98,7 @@ int64_t plan_chunks(const Operator *op) {
 static void choose_chunks(Operator *op, int64_t given) {
   Problem *p = op->problem;
   int64_t most = problem_int(p, "seqlen_k", 0);
-  if (of_all_keys(op)) most *= problem_int(p, "batch", 1) * problem_int(p, "heads_kv", 1);
+  if (of_all_keys(op)) most *= span_items(op);
   int64_t n = given > 0 ? given : problem_int(p, "chunks", plan_chunks(op));
   if (most < 1) most = 1;
   problem_set_int(p, "chunks", n < 1 ? 1 : n > most ? most : n);

@@ -66,10 +66,12 @@ static Status hold_against_host(const DeviceOracle *o, const Problem *p, const A
 }
 
 // ---- the run -----------------------------------------------------------------------------------
-// Pages are how a kernel gets its keys; the oracle gets the same ones row by row.
+// Pages are how a kernel gets its keys, and a tensor that has values too; the oracle gets the same ones
+// row by row, and V as a tensor of its own.
 static Problem *unpaged(Arena *a, const Problem *p) {
   Problem *c = problem_copy(a, p);
-  const char *const dropped[] = {"page_size", "pages", "pool_pages", "block_table", "chunks"};
+  const char *const dropped[] = {"page_size", "pages", "pool_pages", "block_table", "chunks",
+                                 "shared_kv"};
   for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++) problem_drop(c, dropped[i]);
   return c;
 }

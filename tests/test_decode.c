@@ -143,6 +143,8 @@ static void chunks_fill_whole_rounds(void **state) {
       {"decode_span", "hq=50,hkv=50,sq=1,sk=16384,d=128", 132},
       {"decode_span", "b=2,hq=8,sq=1,sk=300,d=128", 32},
       {"decode_span", "b=2,hq=8,sq=1,sk=0,d=128", 1},
+      {"decode_span", "hq=40,hkv=1,sq=1,sk=1000,d=128", 12}, // three tiles of rows
+      {"decode_latent", "hq=128,hkv=1,sq=1,sk=1000,d=576", 16}, // two of 64; 128 keys a span
   };
   Fixture *f = *state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

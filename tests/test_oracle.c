@@ -126,6 +126,14 @@ static void pages(void **state) {
   same_on(f, p, NULL);
 }
 
+// V of a latent tensor is the oracle's as a tensor of its own.
+static void one_tensor(void **state) {
+  Fixture *f = *state;
+  Problem *p = complete(f, "b=2,hq=4,hkv=1,sq=2,seqlens_k=9/20,d=576,dv=512,dtype=bf16,causal=1", NULL);
+  problem_set_int(p, "shared_kv", 1);
+  same_on(f, p, NULL);
+}
+
 // Every number of 8 bits, as the only key's value: O is that number.
 static void every_byte(void **state) {
   Fixture *f = *state;
@@ -234,7 +242,7 @@ static void held_against_the_host(void **state) {
 int main(void) {
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
   const struct CMUnitTest tests[] = {
-      T(every_rule), T(every_type),        T(pages),       T(every_byte),           T(caps),
+      T(every_rule), T(every_type),        T(pages), T(one_tensor), T(every_byte),           T(caps),
       T(hooks),      T(hooks_on_a_sample), T(not_numbers), T(held_against_the_host)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,9 @@ flash_attn_interface) loads, with ceiling_read of the same bytes in the same run
 Every output, a peer's too, is held against fp64 before its time counts.  Times follow timing.py: eager and
 by graph replay, interleaved, cold L2, medians of five processes; a difference under 1 % is a tie.  The floor
 of a row is the least time that anything took in that run to read its K and V.  --screen measures variants
-beside each other; --serving measures pages and uneven lengths beside the same bytes in one piece.
+beside each other; --serving measures pages and uneven lengths beside the same bytes in one piece; --latent
+the latent form (576 / 512, K and V of one tensor) beside plain PyTorch and FlashMLA where the package
+flash_mla loads, with TFLOP/s.  --latent has not been run on a GPU yet.
 """
 import argparse
 import json
@@ -19,6 +21,7 @@ import sys
 import torch
 
 import fa3
+import latent
 import ptxsmith
 import timing
 
@@ -47,6 +50,8 @@ def random_cases(count, seed, dims):
 
 def kv_bytes(c, size):
     keys = sum(c["lens"]) if "lens" in c else c["b"] * c["sk"]
+    if latent.is_latent(c):
+        return keys * c["d"] * size
     return 2 * keys * c["hkv"] * c["d"] * size
 
 
@@ -75,7 +80,7 @@ class Data:
             self.k, self.v = self.stored_k.to(self.dtype), self.stored_v.to(self.dtype)
         self.scale = 1 / math.sqrt(c["d"])
         self.lens = c.get("lens", [c["sk"]] * c["b"])
-        self.want = torch.empty_like(self.q, dtype=torch.float64)
+        self.want = torch.empty(*self.q.shape[:3], c.get("dv", c["d"]), device="cuda", dtype=torch.float64)
         plain = torch.empty_like(self.want)
         for b in range(c["b"]):
             self.want[b], plain[b] = self.answers(b)
@@ -85,6 +90,8 @@ class Data:
             math.log2(top))
 
     def answers(self, b):
+        if latent.is_latent(self.c):
+            return latent.answers(self, b)
         c, group, n = self.c, self.c["hq"] // self.c["hkv"], self.lens[b]
         want, plain = [], []
         for h in range(c["hkv"]):
@@ -157,19 +164,22 @@ def ours(lib, spec, data, dtype):
     ints = {k: int(v) for k, v in (w.split("=") for w in words if w.startswith(("chunks=", "spans=")))}
     params = [w for w in words if not w.startswith(("chunks=", "spans="))]
     tensors = dict(q=data.q, k=data.stored_k, v=data.stored_v)
+    if latent.is_latent(c):  # v is a part of k
+        del tensors["v"]
     if data.kv:
         params.append(f"dtype_kv={data.kv}")
         factors = torch.ones(c["b"], c["hkv"], device="cuda")
         tensors.update(descale_k=factors * data.k_scale, descale_v=factors * data.v_scale)
     if "page" in c:
-        (tensors["k"], tensors["v"]), tensors["block_table"] = paged(data, c["page"])
+        pools, tensors["block_table"] = paged(data, c["page"])
+        tensors.update((n, pool) for n, pool in zip("kv", pools) if n in tensors)
         params.append("paged=1")
         ints.update(page_size=c["page"], pool_pages=len(tensors["k"]), pages=tensors["block_table"].shape[1])
     if "lens" in c:
         params.append("varlen=1")
         tensors["seqlens_k"] = torch.tensor(c["lens"], device="cuda", dtype=torch.int32)
     op = lib.operator(template, " ".join(params), name_of(c) + f",dtype={dtype}", **ints)
-    o = torch.full_like(data.q, math.nan)
+    o = torch.full_like(data.want, math.nan, dtype=data.q.dtype)
     op.bind(o=o, **tensors)
     if "lse" in op.args():
         op.bind(lse=None)
@@ -201,9 +211,11 @@ def measure(lib, flush, c, args):
     specs = [s for s in args.screen or [args.template + " " + args.params] if takes(s, c)]
     calls = {(spec if args.screen else "ptxsmith"): ours(lib, spec, data, args.dtype) for spec in specs}
     if not args.no_peers and not args.kv:
-        if "page" not in c and "lens" not in c:
+        if latent.is_latent(c):
+            calls.update(latent.peers(data) if "page" not in c and "lens" not in c else {})
+        elif "page" not in c and "lens" not in c:
             calls.update(torch_peers(data))
-        if args.dtype != "f32" and "page" not in c and "FA3" in args.peers:
+        if not latent.is_latent(c) and args.dtype != "f32" and "page" not in c and "FA3" in args.peers:
             calls.update(fa3_peer(data))
         calls = {n: call for n, call in calls.items() if n in specs + ["ptxsmith"] or n in args.peers.split(",")}
     good, result = {}, {}
@@ -242,6 +254,9 @@ def serving_cases():
 
 
 def cases_of(args):
+    if args.latent:
+        cases = [case(b, hq, 1, sk, latent.DIM, sq, dv=latent.DIM_V) for b, hq, sk, sq in latent.ROWS]
+        return [cases[int(i)] for i in args.rows.split(",")] if args.rows else cases
     if args.serving:
         return list(serving_cases())
     rows = ROWS if args.rows is None else [ROWS[int(i)] for i in args.rows.split(",") if i]
@@ -256,14 +271,17 @@ def medians(runs, i, kind):
 
 def row_name(c):
     extra = f" pages of {c['page']}" if "page" in c else " uneven" if "lens" in c else ""
+    if latent.is_latent(c):
+        extra += f" queries={c['sq']}"
     return f"{c['b']} {c['hq']} {c['hkv']} {c['sk']} d={c['d']}{extra}"
 
 
 def report(args, cases, runs):
     names = list(dict.fromkeys(n for r in runs for row in r for n in row))
     own = [n for n in names if n.startswith(("ptxsmith", "decode_"))]
-    print("| b hq hkv sk | MB | " + " | ".join(names) + " | best peer / ours | ours / floor | GB/s | error |")
-    print("|---|---|" + "---|" * (len(names) + 4))
+    heads = names + ["TFLOP/s"] * args.latent
+    print("| b hq hkv sk | MB | " + " | ".join(heads) + " | best peer / ours | ours / floor | GB/s | error |")
+    print("|---|---|" + "---|" * (len(heads) + 4))
     size = (FP8[args.kv] if args.kv else TYPES[args.dtype]).itemsize
     ratios = {"eager": [], "graph": []}
     for i, c in enumerate(cases):
@@ -282,6 +300,8 @@ def report(args, cases, runs):
             above.append(f"{mine / min(us.values()):.3f}")
         nbytes, fastest = kv_bytes(c, size), min(both["graph"][n] for n in own if n in both["graph"])
         error = max(r[i][n]["error"] for r in runs for n in own if n in r[i])
+        if latent.is_latent(c):
+            cells.append(f"{latent.flops(c) / fastest / 1e6:.0f}")
         print(f"| {row_name(c)} | {nbytes / MB:.0f} | " + " | ".join(cells) +
               f" | {' / '.join(over)} | {' / '.join(above)} | {nbytes / fastest / 1e3:.0f} | {error:.1e} |")
     for kind, found in ratios.items():
@@ -313,13 +333,16 @@ def main():
     parse.add_argument("--random", type=int, default=0, help="shapes drawn besides the table")
     parse.add_argument("--seed", type=int, default=1)
     parse.add_argument("--serving", action="store_true", help="pages and uneven lengths instead")
+    parse.add_argument("--latent", action="store_true", help="the latent form (decode_latent) instead")
     parse.add_argument("--no-peers", action="store_true")
-    parse.add_argument("--peers", default="cuDNN,FA2,FA3,mem-eff,math", help="those of them to measure")
+    parse.add_argument("--peers", default="cuDNN,FA2,FA3,mem-eff,math,PyTorch,FlashMLA", help="those of them to measure")
     parse.add_argument("--seconds", type=float, default=math.inf, help="start no process after so long")
     parse.add_argument("--processes", type=int, default=5)
     parse.add_argument("--ceilings", type=json.loads, help="tuned ceiling_read variants by MB: {MB: [params, grid]}")
     parse.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     args = parse.parse_args()
+    if args.latent and args.template == "decode_span":
+        args.template = "decode_latent"
     cases = cases_of(args)
     if args.one:
         sys.stdin.readline()  # timing.in_processes: the GPU is ours from here on
