@@ -64,9 +64,8 @@ psm_status psm_problem_set_int(psm_problem *p, const char *name, int64_t value) 
 psm_status psm_problem_set_float(psm_problem *p, const char *name, double value) {
   Diag *d = api_begin(p->owner);
   if (!takes(name, PROBLEM_FLOAT, d)) return PSM_INPUT;
-  if (!isfinite((float)value)) // kernels take it as f32
-    return api_status(
-        diag_error(d, NOWHERE, "problem: %s=%g: no finite number of f32", name, value));
+  Status st = problem_check_float(name, value, d);
+  if (st != ST_OK) return api_status(st);
   problem_set_float(p->problem, name, value);
   return PSM_OK;
 }

@@ -9,8 +9,10 @@ static void print_measurement(Cmd *c, const Subject *s, const Measurement *m) {
   printf("problem    %s\n", problem_text(c->arena, s->problem));
   subject_source(s);
   printf("device     %s, %s\n", device_info(s->device)->id, device_info(s->device)->name);
-  printf("verified   %d gates before the timed loop, %d after\n", m->before.ngates,
-         m->after.ngates);
+  printf("verified   %d gates before the timed loop, %d after\n", verdict_ran(&m->before),
+         verdict_ran(&m->after));
+  const char *without = verdict_not_run(c->arena, &m->before);
+  if (*without) printf("not run    %s\n", without);
   printf("launch     %u blocks", m->grid);
   if (m->chunks) printf(", %d chunks", m->chunks);
   if (m->regs && !device_info(s->device)->is_sim) printf(", %d registers", m->regs);
@@ -19,8 +21,9 @@ static void print_measurement(Cmd *c, const Subject *s, const Measurement *m) {
   else
     printf("\ntime       %.2f us, 95 %% interval %.2f to %.2f, %d samples (%s)\n", t->median_us,
            t->low_us, t->high_us, t->samples, timing_method(t));
-  printf("rate       %.1f %s of %.1f: %.1f %% of the %s ceiling\n", m->rate, unit, m->roof,
-         m->roof > 0 ? 100 * m->rate / m->roof : 0, m->ceiling.modelled ? "modelled" : "measured");
+  printf("rate       %.1f %s of %.1f: %.1f %% of the %s ceiling (%s)\n", m->rate, unit, m->roof,
+         m->roof > 0 ? 100 * m->rate / m->roof : 0, m->ceiling.modelled ? "modelled" : "measured",
+         m->roof_of);
 }
 
 static void json_measurement(Cmd *c, const Subject *s, const Measurement *m) {
@@ -47,6 +50,7 @@ static void json_measurement(Cmd *c, const Subject *s, const Measurement *m) {
   json_str(&j, "unit", m->by_bytes ? "GB/s" : "GFLOP/s");
   json_num(&j, "rate", m->rate);
   json_num(&j, "ceiling", m->roof);
+  json_str(&j, "ceiling_of", m->roof_of);
   json_bool(&j, "ceiling_modelled", m->ceiling.modelled);
   if (m->by_bytes && !m->copies && !m->ceiling.modelled) {
     json_str(&j, "ceiling_read_variant", m->ceiling.read_variant);

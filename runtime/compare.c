@@ -13,8 +13,12 @@ double tolerance_at(Tolerance tol, Dtype t, double expected) {
 
 bool element_agrees(double expected, double got, Tolerance tol, Dtype t, double *err) {
   *err = 0;
-  if (isnan(expected) || isnan(got)) return isnan(expected) && isnan(got);
-  if (isinf(expected) || isinf(got)) return expected == got;
+  bool as_expected = isnan(expected) ? isnan(got) : expected == got;
+  if (as_expected) return true;
+  if (!isfinite(expected) || !isfinite(got)) {
+    *err = isnan(expected) || isnan(got) ? NAN : INFINITY;
+    return false;
+  }
   *err = fabs(got - expected);
   return *err <= tolerance_at(tol, t, expected);
 }
@@ -30,6 +34,9 @@ typedef struct Tally {
   bool failed;
 } Tally;
 
+// A NaN is worse than any number.
+bool worse(double err, double than) { return isnan(err) ? !isnan(than) : err > than; }
+
 static void tally(Tally *t, Mismatch at) {
   double err;
   bool ok = element_agrees(at.expected, at.got, t->tol, t->dtype, &err);
@@ -37,7 +44,7 @@ static void tally(Tally *t, Mismatch at) {
   t->sum += err;
   at.found = true;
   at.tensor = t->name;
-  if (err > t->max || !t->worst.found) {
+  if (worse(err, t->max) || !t->worst.found) {
     t->max = err;
     t->worst = at;
   }
@@ -83,7 +90,7 @@ static void compare_rows_o(void *ctx, int chunk, int64_t from, int64_t to) {
 
 // What a later piece found joins what earlier ones did.
 static void join(Tally *t, const Tally *later) {
-  if (later->worst.found && (later->max > t->max || !t->worst.found)) {
+  if (later->worst.found && (worse(later->max, t->max) || !t->worst.found)) {
     t->max = later->max;
     t->worst = later->worst;
   }
@@ -137,11 +144,11 @@ void compare_outputs(const Expected *x, const HostTensor *o, const HostTensor *l
     compare_o(x, o, &t);
     double mean = t.count ? t.sum / (double)t.count : 0;
     g->compared += t.count;
-    if (t.max > g->max_error || g->compared == t.count) {
+    if (worse(t.max, g->max_error) || g->compared == t.count) {
       g->max_error = t.max;
       g->max_allowed = allowed_at(&t);
     }
-    if (mean > g->mean_error) g->mean_error = mean;
+    if (worse(mean, g->mean_error)) g->mean_error = mean;
     g->mean_allowed = x->o_mean < 0 ? INFINITY : x->o_mean;
     if (t.failed) fail_at(g, &t.first);
     else if (!(mean <= g->mean_allowed)) fail_at(g, &t.worst);
@@ -150,7 +157,7 @@ void compare_outputs(const Expected *x, const HostTensor *o, const HostTensor *l
     Tally t = {.name = "lse", .dtype = lse->t.dtype, .tol = x->lse_max};
     compare_lse(x, lse, &t);
     g->compared += t.count;
-    if (t.max >= g->lse_error) {
+    if (!worse(g->lse_error, t.max)) {
       g->lse_error = t.max;
       g->lse_allowed = allowed_at(&t);
     }

@@ -25,8 +25,10 @@ typedef struct Expected {
 
 double tolerance_at(Tolerance tol, Dtype t, double expected); // what is allowed there
 
-// NaN, +inf and -inf must stand exactly where they are expected.
+// NaN, +inf and -inf must stand exactly where they are expected: else *err is NaN, or infinite.
 bool element_agrees(double expected, double got, Tolerance tol, Dtype t, double *err);
+
+bool worse(double err, double than); // larger, or NaN where the other is not
 
 // Adds the comparison of O [batch, seqlen_q, heads_q, head_dim] and LSE [batch, heads_q, seqlen_q]
 // to *g; g->passed is false when anything disagrees.

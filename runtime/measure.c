@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "counters.h"
 #include "dense.h"
 
 static void begin(const MeasureOpts *o, const char *stage) {
@@ -63,6 +64,11 @@ static Status hold_against_roof(Session *s, Device *dev, Measurement *m, Diag *d
   m->roof = m->copies     ? m->ceiling.copy_gbs
             : m->by_bytes ? m->ceiling.read_gbs
                           : m->ceiling.fma_gflops;
+  m->roof_of = m->copies ? "copy" : m->by_bytes ? "read" : flop_kind_name[FLOP_F32];
+  if (m->timing.modelled && !m->by_bytes) { // of the pipe that the variant uses
+    m->roof = roof_h200.gflops[m->timing.flop];
+    m->roof_of = flop_kind_name[m->timing.flop];
+  }
   return ST_OK;
 }
 

@@ -124,13 +124,22 @@ static Status set_size(Problem *p, const char *name, int64_t min, const char *te
   return ST_OK;
 }
 
+Status problem_check_float(const char *name, double f, Diag *d) {
+  if (!isfinite(f)) return diag_fail(d, ST_INPUT, "%s=%g: %s takes a finite number", name, f, name);
+  if (!isfinite((float)f)) return diag_fail(d, ST_INPUT, "%s=%g: does not fit f32", name, f);
+  if (!strcmp(name, "scale") && fabs(f) > SCALE_MOST)
+    return diag_fail(d, ST_INPUT, "%s=%g: %d at most: fp32 has no digits left for the weights of such scores",
+                     name, f, SCALE_MOST);
+  return ST_OK;
+}
+
 static Status set_float(Problem *p, const char *name, const char *text, Diag *d) {
   char *end;
   double f = strtod(text, &end);
-  if (end == text || *end || !isfinite(f))
+  if (end == text || *end)
     return diag_fail(d, ST_INPUT, "%s=%s: %s takes a finite number", name, text, name);
-  if (!isfinite((float)f)) // kernels take it as f32
-    return diag_fail(d, ST_INPUT, "%s=%s: does not fit f32", name, text);
+  Status st = problem_check_float(name, f, d);
+  if (st != ST_OK) return st;
   problem_set_float(p, name, f);
   return ST_OK;
 }

@@ -59,6 +59,10 @@ bool problem_gives(const Problem *p, const char *name);                // dtype 
 bool problem_whole(const Problem *p, const char *name, int64_t *out);
 void problem_set_int(Problem *p, const char *name, int64_t i);
 void problem_set_float(Problem *p, const char *name, double f);
+// ST_INPUT where no kernel can take the number: they take it as f32, and a scale beyond SCALE_MOST makes
+// scores in which fp32 has no digits left for weights.
+enum { SCALE_MOST = 4096, SCORE_MOST = 1 << 22 };
+Status problem_check_float(const char *name, double f, Diag *d);
 void problem_imply(Problem *p, const char *name, int64_t i); // what follows where it is not given
 char *problem_text(Arena *a, const Problem *p); // canonical "b=1,hq=32,..."; parses back
 

@@ -222,7 +222,13 @@ static const float LOG2_E = 1.44269504f, LN_2 = 0.693147182f;
 
 // exp(x - m); a masked key (-inf) weighs nothing even where every key of the row is masked.
 static double weight(double s, double m) { return s == -INFINITY ? 0 : exp(s - m); }
-static float weight32(float s, float m) { return s == -INFINITY ? 0 : expf(s - m); }
+
+// 2^(s log2 e - m log2 e), the second product rounded before it is taken off and the first one not: as
+// kernels with one multiply-add a weight do it.  Of the largest score that is 1 but for a rounding of m.
+static float weight32(float s, float m) {
+  float top = m * LOG2_E;
+  return s == -INFINITY ? 0 : exp2f((float)((double)s * LOG2_E - top));
+}
 
 // A head's factor of q, k or v: 1 where there is none.
 static float factor_of(const Worker *w, int which, int64_t b, int64_t head) {

@@ -2,6 +2,7 @@
 // of its pipes mattered.  It ranks variants by work; it knows nothing of latency, and it is never
 // shown as a measurement.
 #include "bench.h"
+#include "counters.h"
 
 #include <math.h>
 
@@ -41,13 +42,25 @@ static double busy_share(double blocks) {
   return blocks > 0 ? blocks / (SMS * ceil(blocks / SMS)) : 1;
 }
 
+// Clocks of one SM that the kind's operations take at their peak.
+static double flop_clocks(const Counters *c, FlopKind kind) {
+  return (double)c->flops_by_kind[kind] / (roof_h200.gflops[kind] * 1e9 / (SMS * clock_hz));
+}
+
+static FlopKind longest_flops(const Counters *c) {
+  FlopKind longest = FLOP_F32;
+  for (int i = 0; i < FLOP_KIND_COUNT; i++)
+    if (flop_clocks(c, (FlopKind)i) > flop_clocks(c, longest)) longest = (FlopKind)i;
+  return longest;
+}
+
 static double step_seconds(const Counters *c, double blocks, double least_bytes) {
   double sectors = (double)(c->global_read_sectors + c->global_write_sectors) * 32;
   double sms = SMS * busy_share(blocks), used = blocks < SMS ? blocks : SMS;
   double hbm = fmin(model_ceiling.read_gbs, used * sm_hbm_gbs) * 1e9;
   const double clocks[] = {
       (double)c->warp_insts / (ISSUE * sms),
-      (double)c->flops / (2 * FMA_LANES * sms),
+      flop_clocks(c, longest_flops(c)) / sms,
       (double)c->xu_ops / (XU_LANES * sms),
       (double)c->by_pipe[PTX_PIPE_LSU] / (LSU_LANES * sms),
       sectors / (l1_bytes_per_clock * sms),
@@ -58,7 +71,8 @@ static double step_seconds(const Counters *c, double blocks, double least_bytes)
   return seconds;
 }
 
-static Status run_step(Device *dev, const Operator *op, const Step *step, double *us, Diag *d) {
+static Status run_step(Device *dev, const Operator *op, const Step *step, double *us, Counters *all,
+                       Diag *d) {
   const LaunchRule *rule = &step->variant->launch;
   Launch l = {.kernel = step->kernel, .smem = rule->smem_bytes, .args = step->args,
               .arg_bytes = step->variant->arg_bytes};
@@ -78,16 +92,19 @@ static Status run_step(Device *dev, const Operator *op, const Step *step, double
   if (!c.warp_insts)
     return diag_fail(d, ST_DEVICE, "%s: no work was counted, so no time can be modelled",
                      step->variant->id);
+  for (int i = 0; i < FLOP_KIND_COUNT; i++) all->flops_by_kind[i] += c.flops_by_kind[i];
   *us += launch_us + 1e6 * step_seconds(&c, (double)step->work, least);
   return ST_OK;
 }
 
 Status model_operator(Device *dev, const Operator *op, Timing *out, Diag *d) {
   double us = 0;
+  Counters all = {0};
   Status st = ST_OK;
   for (int i = 0; i < op->nsteps && !st; i++)
-    if (op->step[i].work) st = run_step(dev, op, &op->step[i], &us, d);
+    if (op->step[i].work) st = run_step(dev, op, &op->step[i], &us, &all, d);
   *out = (Timing){.samples = 1, .median_us = us, .low_us = us, .high_us = us, .min_us = us,
-                  .max_us = us, .cold = true, .modelled = true};
+                  .max_us = us, .cold = true, .modelled = true,
+                  .flop = longest_flops(&all)};
   return st;
 }

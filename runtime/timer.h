@@ -19,6 +19,7 @@ typedef struct Timing {
   double min_us, max_us;
   bool cold, graph;
   bool modelled;                     // sim: never a measurement
+  FlopKind flop;                     // modelled: of the operations that take longest
 } Timing;
 
 typedef struct TimeOpts {

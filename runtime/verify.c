@@ -35,8 +35,8 @@ static Status check_real(const AttnInputs *real, const Problem *p, Dtype t, Diag
 static Status all_gates(GateRun *g, const Source *expect, Diag *d) {
   Status st = gate_equal_weights(g, d);
   if (st == ST_OK) st = gate_expect(g, expect, d);
-  bool quick = g->opts->quick && !g->rule; // with a hook only the gates below have run anything
-  if (quick || st != ST_OK) return st;
+  // with a hook, slopes, sinks only the gates below run anything
+  if (st != ST_OK || (g->opts->quick && verdict_ran(g->verdict))) return st;
   st = gate_one_key(g, d);
   return st == ST_OK ? gate_reference(g, d) : st;
 }
@@ -163,14 +163,16 @@ Status verify(Session *s, Device *dev, const char *template_name, const Params *
 // ---- text --------------------------------------------------------------------------------------
 static char *number(Arena *a, double x) { return arena_printf(a, isfinite(x) ? "%.9g" : "%g", x); }
 
+static char *size(Arena *a, double x) { return isnan(x) ? "NaN" : arena_printf(a, "%.3g", x); }
+
 static char *gate_text(Arena *a, const GateResult *g) {
   if (!g->run) return arena_printf(a, "  %-14s not run: %s\n", g->name, g->why_not);
   char *text = arena_printf(a, "  %-14s %s  ", g->name, g->passed ? "pass" : "FAIL");
-  text = arena_printf(a, "%sworst error %.3g (allowed %.3g)", text, g->max_error, g->max_allowed);
+  text = arena_printf(a, "%sworst error %s (allowed %.3g)", text, size(a, g->max_error), g->max_allowed);
   if (isfinite(g->mean_allowed) && g->mean_allowed > 0)
-    text = arena_printf(a, "%s, mean %.3g (allowed %.3g)", text, g->mean_error, g->mean_allowed);
+    text = arena_printf(a, "%s, mean %s (allowed %.3g)", text, size(a, g->mean_error), g->mean_allowed);
   if (g->lse_allowed > 0)
-    text = arena_printf(a, "%s, LSE %.3g (allowed %.3g)", text, g->lse_error, g->lse_allowed);
+    text = arena_printf(a, "%s, LSE %s (allowed %.3g)", text, size(a, g->lse_error), g->lse_allowed);
   text = arena_printf(a, "%s\n", text);
   if (g->bad.found)
     text = arena_printf(a,
@@ -180,6 +182,20 @@ static char *gate_text(Arena *a, const GateResult *g) {
                         (long long)g->bad.row, (long long)g->bad.col, number(a, g->bad.expected),
                         number(a, g->bad.got));
   if (g->note) text = arena_printf(a, "%s      %s\n", text, g->note);
+  return text;
+}
+
+int verdict_ran(const Verdict *v) {
+  int n = 0;
+  for (int i = 0; i < v->ngates; i++) n += v->gate[i].run;
+  return n;
+}
+
+char *verdict_not_run(Arena *a, const Verdict *v) {
+  char *text = arena_strdup(a, "");
+  for (int i = 0; i < v->ngates; i++)
+    if (!v->gate[i].run)
+      text = arena_printf(a, "%s%s%s (%s)", text, *text ? ", " : "", v->gate[i].name, v->gate[i].why_not);
   return text;
 }
 

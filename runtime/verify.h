@@ -82,6 +82,8 @@ Status verify(Session *s, Device *dev, const char *template_name, const Params *
               const Problem *p, const VerifyOpts *opts, Verdict *out, Arena *a, Diag *d);
 
 // Human-readable and JSON forms.
+int verdict_ran(const Verdict *v);                     // gates that ran
+char *verdict_not_run(Arena *a, const Verdict *v);     // "integer: why", ... of the others; ""
 char *verdict_text(Arena *a, const Verdict *v);
 
 #endif

@@ -120,6 +120,14 @@ static void one_nan_fails_at_any_tolerance(void **state) {
   assert_false(g.passed);
   assert_int_equal(g.bad.row, 1);
   assert_true(isnan(g.bad.got));
+  assert_true(isnan(g.max_error) && isnan(g.mean_error)); // not the largest of the others, 0
+  host_set(&x->o, 0, 1, 0, 0, INFINITY);
+  g = run(x, (Expected){.o_max = {.abs = 1e30}, .o_mean = 1e30});
+  assert_true(!g.passed && g.max_error == INFINITY);
+  host_set(&x->o, 0, 2, 0, 0, NAN); // after it, and worse
+  host_set(&x->o, 1, 2, 0, 0, 7);
+  g = run(x, (Expected){.o_max = {.abs = 1e30}, .o_mean = 1e30});
+  assert_true(isnan(g.max_error));
 }
 
 static void a_nan_lse_fails(void **state) {
@@ -130,6 +138,7 @@ static void a_nan_lse_fails(void **state) {
   assert_string_equal(g.bad.tensor, "lse");
   assert_int_equal(g.bad.head, 3);
   assert_true(g.bad.expected == 23);
+  assert_true(isnan(g.lse_error) && g.max_error == 0);
 }
 
 // Every element within the largest error, but all of them off: the mean says so.

@@ -101,6 +101,36 @@ static void wrong_ranges(void **state) {
   }
 }
 
+// Scores in which fp32 has no digits left are refused by the oracle, -FLT_MAX and -1e9 for -inf among them;
+// -inf masks every key (O = 0, LSE = -inf), and four million are still right.
+static void scores_of_any_size(void **state) {
+  static const struct {
+    const char *score, *told;
+  } cases[] = {
+      {"0fFF7FFFFF", "the hook makes scores of 3.4e+38: beyond 4194304 fp32 has no digits left for "
+                     "their weights; a masked key's score is -inf"},
+      {"0fCE6E6B28", "the hook makes scores of 1e+09"},
+      {"0f7F7FFFFF", "the hook makes scores of 3.4e+38"},
+      {"0fCA800000", NULL}, // -2^22
+      {"0f4A800000", NULL},
+      {"0fFF800000", NULL},
+  };
+  Fixture *f = *state;
+  Verdict v;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char *path = hook_of(f, arena_printf(f->a, "  mov.f32 ${s}, %s;\n", cases[i].score));
+    const char *names[] = {"prefill_wgmma", "prefill_mma", "prefill_thread"};
+    for (int t = 0; t < 3; t++) {
+      Status st = judge(f, names[t], path, "hq=1,sq=3,sk=20,d=64,dtype=f16", &v);
+      if (st != (cases[i].told ? ST_INPUT : ST_OK))
+        fail_msg("case %d: status %d\n%s%s", (int)i, (int)st, diag_text(f->d),
+                 verdict_text(f->a, &v));
+      if (cases[i].told) assert_non_null(strstr(diag_text(f->d), cases[i].told));
+    }
+    unlink(path);
+  }
+}
+
 // Operations of the tensor cores in one launch.
 static uint64_t products(Fixture *f, const char *name, const char *path, const char *problem) {
   Problem *p;
@@ -238,6 +268,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(examples_pass),    cmocka_unit_test(other_templates),
       cmocka_unit_test(with_other_rules), cmocka_unit_test(wrong_ranges),
+      cmocka_unit_test(scores_of_any_size),
       cmocka_unit_test(tiles_left_out),   cmocka_unit_test(mistakes_point_into_the_file),
       cmocka_unit_test(what_is_its_own),  cmocka_unit_test(args_without_a_value),
   };

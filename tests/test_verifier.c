@@ -391,6 +391,8 @@ static void a_failure_names_its_place(void **state) {
   assert_non_null(strstr(text, "FAIL"));
   assert_non_null(strstr(text, "o batch 0, head 0, row 0, column 0: expected 0.335"));
   assert_non_null(strstr(text, "found nan"));
+  assert_non_null(strstr(text, "reference      FAIL  worst error NaN (allowed"));
+  assert_non_null(strstr(text, "mean NaN (allowed"));
 }
 
 // Nothing to see: O = 0 and LSE = -inf, and an empty batch is no fault.

@@ -50,6 +50,11 @@ static void small_problems(void **state) {
   } c[] = {
       {"prefill_fma", "hq=4,hkv=2,sq=1,sk=197,d=64", 2},
       {"prefill_mma dtype=f32", "hq=2,sq=3,sk=1,d=64", 3},
+      // the largest scale: scores whose exponents are known to a quarter
+      {"prefill_wgmma", "hq=3,sq=9,sk=40,d=64,dtype=f16,scale=4096", 1},
+      {"prefill_wgmma", "hq=3,hkv=1,sq=9,sk=40,d=256,dtype=e4m3,scale=4096,descale=1", 1},
+      {"prefill_mma dtype=f32", "hq=3,sq=9,sk=40,d=64,scale=-4096", 1},
+      {"decode_mma", "hq=4,hkv=1,sq=1,sk=300,d=128,scale=1000", 1},
       {"prefill_wgmma", "hq=4,hkv=2,sq=3,sk=197,d=64,dtype=e4m3,scale=0", 1},
       {"prefill_wgmma dtype_o=f16", "hq=4,hkv=2,sq=3,sk=600,d=64,dtype=e4m3,scale=0", 1},
   };
@@ -151,6 +156,12 @@ static void quick_runs_less(void **state) {
   Verdict v = fixture_verify(f, "prefill_thread head_dim=32", "hq=2,sq=2,sk=9", &opts, ST_OK);
   assert_int_equal(v.ngates, 6);
   assert_string_equal(v.gate[5].name, "expect");
+  assert_int_equal(verdict_ran(&v), 6);
+  // Slopes leave closed form and committed row out: the others, or nothing would be proved.
+  v = fixture_verify(f, "prefill_mma", "hq=2,sq=2,sk=9,d=64,alibi=1", &opts, ST_OK);
+  assert_int_equal(v.ngates, 6);
+  assert_int_equal(verdict_ran(&v), 4); // one-key, reference, unseen, grid
+  assert_non_null(strstr(verdict_not_run(f->a, &v), "closed-form (slopes and sinks make weights unequal"));
 }
 
 static void the_repeating_command_is_whole(void **state) {
