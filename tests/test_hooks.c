@@ -116,15 +116,12 @@ static void scores_of_any_size(void **state) {
       {"0fFF800000", NULL},
   };
   Fixture *f = *state;
-  Verdict v;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char *path = hook_of(f, arena_printf(f->a, "  mov.f32 ${s}, %s;\n", cases[i].score));
     const char *names[] = {"prefill_wgmma", "prefill_mma", "prefill_thread"};
     for (int t = 0; t < 3; t++) {
-      Status st = judge(f, names[t], path, "hq=1,sq=3,sk=20,d=64,dtype=f16", &v);
-      if (st != (cases[i].told ? ST_INPUT : ST_OK))
-        fail_msg("case %d: status %d\n%s%s", (int)i, (int)st, diag_text(f->d),
-                 verdict_text(f->a, &v));
+      fixture_hooked(f, names[t], path, "hq=1,sq=3,sk=20,d=64,dtype=f16",
+                     cases[i].told ? ST_INPUT : ST_OK);
       if (cases[i].told) assert_non_null(strstr(diag_text(f->d), cases[i].told));
     }
     unlink(path);
