@@ -138,10 +138,11 @@ Status sorted_fill(const Tensor *t, uint64_t seed, char *host, Diag *d) {
 // ---- inputs of a problem -----------------------------------------------------------------------
 enum { TAIL_ROWS = 5 };
 
-// A sequence with memory for more rows than it has.
+// A sequence with memory for more rows than it has; at most twice as many and one, so that many sequences
+// with few keys stay small.
 static Status make_with_tail(HostTensor *h, Dtype t, const int64_t shape[4], const Layout *l,
                              Fill fill, Diag *d) {
-  int64_t longer[4] = {shape[0], shape[1] + TAIL_ROWS, shape[2], shape[3]};
+  int64_t longer[4] = {shape[0], shape[1] + (shape[1] < TAIL_ROWS ? shape[1] + 1 : TAIL_ROWS), shape[2], shape[3]};
   Status st = host_tensor_make(h, t, 4, longer, l, fill, d);
   h->t.shape[1] = shape[1];
   return st;

@@ -125,7 +125,7 @@ static void what_is_refused(void **state) {
   static const Refusal cases[] = {
       {"prefill_thread head_dim=32", "hq=1,sq=1,sk=1,d=64", "disagree"},
       {"prefill_thread", "hq=1,sq=1,sk=1,d=63",
-       "head_dim=63 is not legal: head_dim is 32, 64 or 128"},
+       "head_dim=63 is not legal: head_dim is 32, 64, 96, 128, 192 or 256"},
       {"combine", "hq=1,sq=1,sk=1", "combine makes no answer of its own"},
       {"prefill_thread", "hq=1,sk=1,sq=3000000000", "seqlen_q=3000000000 does not fit"},
   };
