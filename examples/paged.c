@@ -1,7 +1,7 @@
 /* Serving, through the C API: decode over a cache in pages, the lengths on the device, so that one
  * captured CUDA graph serves every token.  Three sequences of different lengths get a few tokens
- * each; the kernel reads the new keys and values (`append=1`), puts them into the cache, and nothing
- * but device memory changes from token to token.
+ * each; the kernel reads the new keys and values (`append=1`), puts them into the cache, and
+ * nothing but device memory changes from token to token.
  *
  * With Q = 0 every weight is equal, so O is the mean of the values seen so far.
  *
@@ -28,7 +28,7 @@ static void must(psm_session *s, psm_status st) {
   exit((int)st);
 }
 
-/* ---- f16: of small whole numbers, and back ---------------------------------------------------- */
+/* ---- f16: of small whole numbers, and back --------------------------------------------------- */
 static uint16_t half_of(int n) {
   if (!n) return 0;
   int e = ilogb(n); /* n = 2^e (1 + f), f in 10 bits for n < 2048 */
@@ -42,7 +42,7 @@ static double of_half(uint16_t h) {
   return h & 0x8000 ? -x : x;
 }
 
-/* ---- the engine's side of CUDA: a context, a stream, a graph ---------------------------------- */
+/* ---- the engine's side of CUDA: a context, a stream, a graph --------------------------------- */
 typedef struct Gpu {
   void *library, *context, *stream, *graph, *exec;
 } Gpu;
@@ -89,7 +89,7 @@ static void capture(Gpu *g, psm_session *s, psm_operator *op) {
   printf("captured once, launches in the graph: %d\n", psm_operator_steps(op));
 }
 
-/* ---- the cache, and a token after the other ---------------------------------------------------- */
+/* ---- the cache, and a token after the other -------------------------------------------------- */
 typedef struct Cache {
   psm_session *s;
   psm_device *dev;

@@ -1,11 +1,12 @@
 /* Prompts of different lengths in one launch, through the C API: the sequences lie one after the
- * other and `cu_seqlens_q`, `cu_seqlens_k` on the device say where each begins (`varlen=1`).  Causal;
- * one has keys from before (a prefix in the cache), one no queries, one fewer keys than queries.
+ * other and `cu_seqlens_q`, `cu_seqlens_k` on the device say where each begins (`varlen=1`).
+ * Causal; one has keys from before (a prefix in the cache), one no queries, one fewer keys than
+ * queries.
  *
  * With Q = 0 every weight is equal, so O is the mean of the values that a query sees and the LSE
  * the logarithm of their number; a query that sees no key gives O = 0 and LSE = -inf.
  *
- *   example_varlen [sim | cuda:N [TEMPLATE]]      prefill_mma; or prefill_wgmma, prefill_tile ... */
+ *   example_varlen [sim | cuda:N [TEMPLATE]]    prefill_mma; or prefill_wgmma, prefill_tile ... */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +72,7 @@ int main(int argc, char **argv) {
   psm_status st = psm_session_open(NULL, &j.s);
   must(j.s, st);
   must(j.s, psm_device_open(j.s, where, &j.dev));
-  /* sq and sk are the longest that may come: they size the launch.  tq and tk are the rows of all. */
+  /* sq and sk are the longest that may come: they size the launch; tq and tk are all rows. */
   char values[160];
   psm_problem *p;
   snprintf(values, sizeof values,

@@ -332,7 +332,8 @@ static int declare_arg(lua_State *L) {
   if (x->hook_trial) {
     arg.origin = expansion_origin(L);
     if (arg.role != ARG_VALUE && arg.role != ARG_IN)
-      return lua_env_error(L, "arg '%s': a hook's tensors are inputs, not \"%s\"", arg.name, second);
+      return lua_env_error(L, "arg '%s': a hook's tensors are inputs, not \"%s\"", arg.name,
+                           second);
   }
   *arena_push(x->arena, x->v->args, x->v->nargs, x->args_cap) = arg;
   return 0;

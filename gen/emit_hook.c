@@ -3,10 +3,11 @@
 // The file is like an include: `| arg { ... }` lines declare Args of its own.  It may have
 //     lines            that change the score ${s} of ${b}, ${h}, ${i}, ${j}
 //     visible()        a function whose lines set the predicate ${sees}: query ${i} sees key ${j}
-//     keys_any()       narrows [${from}, ${to}) to the keys that some query of ${first} .. ${last} sees
+//     keys_any()       narrows [${from}, ${to}) to the keys that some query of ${first} .. ${last}
+//                      sees
 //     keys_all()       narrows it to those that visible() lets every one of them see
-// and everywhere ${len_q}, ${len_k}, the sequence's lengths.  The file runs once to declare, its lines
-// going nowhere, and once at each point where the score is changed.
+// and everywhere ${len_q}, ${len_k}, the sequence's lengths.  The file runs once to declare, its
+// lines going nowhere, and once at each point where the score is changed.
 #include <string.h>
 
 #include "hook.h"
@@ -135,7 +136,8 @@ static void set_registers(lua_State *L, const Point *p, const HookPart *part) {
 static void begin_use(lua_State *L, Expansion *x, const HookPart *part) {
   HookUse use = {.part = part};
   for (int i = 0; i < HOOK_MAX_WRITES && part->writes[i]; i++) {
-    const char *text = part->masks ? "%hook_sees" : lua_field_text(L, 2, part->writes[i], NULL, "hook");
+    const char *text =
+        part->masks ? "%hook_sees" : lua_field_text(L, 2, part->writes[i], NULL, "hook");
     use.writes[i] = arena_strdup(x->arena, text);
   }
   *arena_push(x->arena, x->hook_use, x->nhook_uses, x->hook_use_cap) = use;

@@ -31,8 +31,8 @@ bool hook_push_function(lua_State *L, const char *name);
 void hook_check_parts(lua_State *L, Expansion *x);
 // The lines that a part has just put in, from index `first` on: their braces are closed.
 void hook_check_braces(lua_State *L, Expansion *x, int first);
-// The expanded text, parsed: hooks write to registers of their own and to what their part may change,
-// and their code is left where it ends.
+// The expanded text, parsed: hooks write to registers of their own and to what their part may
+// change, and their code is left where it ends.
 Status hook_check_text(const Expansion *x, const PtxModule *m, Diag *d);
 
 #endif

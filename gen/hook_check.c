@@ -5,7 +5,7 @@
 
 #include "hook.h"
 
-// ---- places in the file --------------------------------------------------------------------------
+// ---- places in the file -------------------------------------------------------------------------
 static bool in_word(char c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
 }
@@ -32,7 +32,8 @@ static Place lua_word(const Source *src, const char *word, bool local_only) {
     if (at == len || text[at++] != '|') continue;
     while (at < len && text[at] == ' ') at++;
     static const char local[] = "local function ";
-    if (local_only && (len - at < sizeof local || memcmp(text + at, local, sizeof local - 1))) continue;
+    if (local_only && (len - at < sizeof local || memcmp(text + at, local, sizeof local - 1)))
+      continue;
     Place found = word_at(src, line, word);
     if (found.col) return found;
   }
@@ -46,7 +47,7 @@ static Place function_at(lua_State *L, const Source *src, const char *name) {
   return word_at(src, (uint32_t)ar.linedefined, name);
 }
 
-// ---- parts ---------------------------------------------------------------------------------------
+// ---- parts --------------------------------------------------------------------------------------
 __attribute__((format(printf, 4, 5)))
 static void refuse(lua_State *L, Expansion *x, Place at, const char *fmt, ...) {
   va_list ap;
@@ -66,13 +67,14 @@ static void check_function(lua_State *L, Expansion *x, const char *name, bool is
   for (int i = 0; i < n; i++) {
     if (strcmp(known[i], name)) continue;
     if (!is_function)
-      refuse(L, x, lua_word(x->hook, name, false), "%s is not a function, and nothing calls it", name);
+      refuse(L, x, lua_word(x->hook, name, false), "%s is not a function, and nothing calls it",
+             name);
     return;
   }
   const char *near = is_function ? diag_nearest(x->arena, name, known, n) : "";
   if (*near)
-    refuse(L, x, function_at(L, x->hook, name), "no point calls the hook's %s%s; a helper may be local",
-           name, near);
+    refuse(L, x, function_at(L, x->hook, name),
+           "no point calls the hook's %s%s; a helper may be local", name, near);
 }
 
 // The hook's globals, at the top of the stack; of several that are wrong the first by name.
@@ -106,7 +108,8 @@ void hook_check_parts(lua_State *L, Expansion *x) {
     const HookPart *p = &hook_part[i];
     bool there = has_part(L, x, p);
     if (!there && p->function && lua_word(x->hook, p->function, true).col)
-      refuse(L, x, lua_word(x->hook, p->function, true), "%s is local: no point can call it", p->function);
+      refuse(L, x, lua_word(x->hook, p->function, true), "%s is local: no point can call it",
+             p->function);
     if (there && p->with && !hook_push_function(L, p->with))
       refuse(L, x, function_at(L, x->hook, p->function),
              "%s() without %s(): nothing says which keys are seen", p->function, p->with);
@@ -127,13 +130,14 @@ void hook_check_braces(lua_State *L, Expansion *x, int first) {
     if (!depth && l->opens > 0) open = l;
     depth += l->opens;
     if (least < 0 || depth < 0)
-      refuse(L, x, (Place){.origin = l->origin}, "a closing brace without one that the hook opened");
+      refuse(L, x, (Place){.origin = l->origin},
+             "a closing brace without one that the hook opened");
   }
   if (depth)
     refuse(L, x, (Place){.origin = open->origin}, "an opening brace that the hook does not close");
 }
 
-// ---- text ----------------------------------------------------------------------------------------
+// ---- text ---------------------------------------------------------------------------------------
 typedef struct TextCheck {
   const Expansion *x;
   const PtxModule *m;
@@ -169,8 +173,8 @@ static void check_write(void *ctx, int32_t reg, bool reads, bool writes) {
       c->wrote[c->use] = true;
       return;
     }
-  diag_error(c->d, inst_place(c), "%s is the template's: of its registers %s may change %s only", r->name,
-             use->part->shown, may_write(c->d->arena, use->part));
+  diag_error(c->d, inst_place(c), "%s is the template's: of its registers %s may change %s only",
+             r->name, use->part->shown, may_write(c->d->arena, use->part));
 }
 
 // Its code is entered at the beginning and left at the end.

@@ -101,7 +101,8 @@ psm_status psm_check(psm_session *s, const char *name, const char *ptx, size_t b
   Diag *d = api_begin(s);
   if (!api_needs(name, "name", d) || !api_needs(ptx, "ptx", d)) return PSM_INPUT;
   Arena *a = arena_new();
-  const PtxModule *m = ptx_parse(a, source_new(a, name, arena_strndup(a, ptx, bytes), bytes), NULL, d);
+  const PtxModule *m =
+      ptx_parse(a, source_new(a, name, arena_strndup(a, ptx, bytes), bytes), NULL, d);
   bool good = m && !ptx_check(m, d) && !d->errors;
   arena_free(a);
   return good ? PSM_OK : PSM_FAILED;

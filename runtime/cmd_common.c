@@ -35,7 +35,8 @@ static Status refuse_sim_options(Cmd *c, const char *device) {
                                    OPT_STEPS,    OPT_SWEEP_STEPS, OPT_ISA};
   for (size_t i = 0; i < sizeof only / sizeof *only; i++)
     if (cli_has(c->cli, only[i]))
-      return diag_error(c->diag, NOWHERE, "--%s is the interpreter's: it needs --device sim, not %s",
+      return diag_error(c->diag, NOWHERE,
+                        "--%s is the interpreter's: it needs --device sim, not %s",
                         cli_opts[only[i]].name, device);
   return ST_OK;
 }
@@ -63,8 +64,8 @@ Status cmd_device(Cmd *c, Device **out) {
 Status cmd_refuse(Cmd *c, const CliOptId *opts, int n, const char *for_what) {
   for (int i = 0; i < n; i++)
     if (cli_has(c->cli, opts[i]))
-      return diag_error(c->diag, NOWHERE, "--%s is %s, and %s is none", cli_opts[opts[i]].name, for_what,
-                        c->cli->operand[0]);
+      return diag_error(c->diag, NOWHERE, "--%s is %s, and %s is none", cli_opts[opts[i]].name,
+                        for_what, c->cli->operand[0]);
   return ST_OK;
 }
 

@@ -1,4 +1,5 @@
-// counters TEMPLATE name=value ... --problem ... or FILE.ptx with run's options: what a launch does.
+// counters TEMPLATE name=value ... --problem ... or FILE.ptx with run's options: what a launch
+// does.
 #include <string.h>
 
 #include "cmd_counters.h"
@@ -82,7 +83,8 @@ Status cmd_counters(Cmd *c) {
   uint32_t grid[3] = {0};
   if (dot && !strcmp(dot, ".ptx")) {
     Status st = cmd_refuse(c, of_template, 4, "for a template");
-    if (!st && c->cli->params.n) st = diag_error(c->diag, NOWHERE, "%s is PTX: it takes no parameters", name);
+    if (!st && c->cli->params.n)
+      st = diag_error(c->diag, NOWHERE, "%s is PTX: it takes no parameters", name);
     return st ? st : cmd_run(c);
   }
   Status st = cmd_refuse(c, of_file, 5, "for a file's kernel");

@@ -100,7 +100,8 @@ Status cmd_dump(Cmd *c) {
   if (cli_has(cli, OPT_DIFF)) st = dump_diff(c, &s), shown = true;
   if (!st && cli_has(cli, OPT_ANNOTATE)) dump_annotated(c->arena, &s, json, stdout), shown = true;
   if (!st && cli_has(cli, OPT_STATS)) dump_stats(c->arena, &s, json, stdout), shown = true;
-  if (!st && cli_has(cli, OPT_SASS)) st = dump_sass(c->arena, &s, json, stdout, c->diag), shown = true;
+  if (!st && cli_has(cli, OPT_SASS))
+    st = dump_sass(c->arena, &s, json, stdout, c->diag), shown = true;
   if (!st && !shown) dump_text(c, &s);
   variant_free(s.variant);
   return st;

@@ -89,7 +89,8 @@ static void print_stats(Arena *a, const DumpSubject *s, const PtxFunc *f, const 
     if (t->by_pipe[i]) fprintf(out, "  %s %d", pipe_name[i], t->by_pipe[i]);
   fprintf(out, "\nregisters     %d live at most (line %u; 64-bit ones count two), %d declared\n",
           t->live_max, t->live_max_line, t->regs_declared);
-  fprintf(out, "predicates    %d live at most, %d declared\n", t->preds_live_max, t->preds_declared);
+  fprintf(out, "predicates    %d live at most, %d declared\n", t->preds_live_max,
+          t->preds_declared);
   fprintf(out, "bytes         %u shared, %u local, %u of parameters\n", t->shared_bytes,
           t->local_bytes, t->param_bytes);
   fprintf(out, "barriers      %d\n", t->barriers);

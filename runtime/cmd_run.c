@@ -90,7 +90,8 @@ static Status read_args(Cmd *c, Request *r) {
 
 // What is written and said in the end, before anything runs.
 static Status check_ends(Cmd *c, const Request *r) {
-  const char *dir = c->cli->text[OPT_SAVE], **names = arena_array(c->arena, const char *, r->nargs + 1);
+  const char *dir = c->cli->text[OPT_SAVE],
+             **names = arena_array(c->arena, const char *, r->nargs + 1);
   int n = 0;
   for (int i = 0; i < r->nargs; i++)
     if (r->args[i].role >= RUN_INOUT) names[n++] = arena_printf(c->arena, "arg%d.npy", i);
@@ -143,9 +144,9 @@ static void show_diff(Cmd *c, const RunArg *arg, int index, const char *path, co
     printf("arg%d       %lld elements agree with %s, largest error %.3g\n", index,
            (long long)diff->count, path, diff->worst);
   } else {
-    printf("arg%d       %lld of %lld elements differ from %s: [%lld] is %.9g, not %.9g (%s)\n", index,
-           (long long)diff->bad, (long long)diff->count, path, (long long)diff->first, diff->found,
-           diff->expected, arg->spec);
+    printf("arg%d       %lld of %lld elements differ from %s: [%lld] is %.9g, not %.9g (%s)\n",
+           index, (long long)diff->bad, (long long)diff->count, path, (long long)diff->first,
+           diff->found, diff->expected, arg->spec);
   }
 }
 
@@ -179,8 +180,9 @@ static void show_run(Cmd *c, const Request *r, const Device *dev) {
     fputs(json_end(&j), stdout);
     return;
   }
-  printf("%s ran on %s: %ux%ux%u blocks of %ux%ux%u threads\n", r->entry->name, device_info(dev)->id,
-         l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2]);
+  printf("%s ran on %s: %ux%ux%u blocks of %ux%ux%u threads\n", r->entry->name,
+         device_info(dev)->id, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
+         l->block[2]);
 }
 
 static bool counts(const Cmd *c) {

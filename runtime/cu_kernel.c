@@ -28,8 +28,9 @@ static Status too_new(CuDevice *cu, const Source *ptx, const PtxModule *module, 
   const char *driver = cu_driver_for(has);
   return diag_fail(
       d, ST_DEVICE,
-      "%s: loading %s: %s: the file says .version %d.%d, this driver takes %d.%d at most; lower the "
-      "`ptx` of the template's target line, or the file's .version, to %d.%d, or install driver %s "
+      "%s: loading %s: %s: the file says .version %d.%d, this driver takes %d.%d at most; lower "
+      "the `ptx` of the template's target line, or the file's .version, to %d.%d, or install "
+      "driver %s "
       "or newer",
       cu->base.info.id, ptx->name, cu_result_name(&cu->api, d->arena, CU_UNSUPPORTED_PTX_VERSION),
       has / 10, has % 10, takes / 10, takes % 10, takes / 10, takes % 10,

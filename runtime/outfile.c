@@ -80,7 +80,8 @@ static Status probe_in(Arena *a, const char *dir, const char *shown, Diag *d) {
 // "." for a name without a folder.
 static char *folder_of(Arena *a, const char *path) {
   const char *slash = strrchr(path, '/');
-  return !slash ? arena_strdup(a, ".") : arena_strndup(a, path, slash == path ? 1 : (size_t)(slash - path));
+  return !slash ? arena_strdup(a, ".")
+                : arena_strndup(a, path, slash == path ? 1 : (size_t)(slash - path));
 }
 
 Status outfile_probe(Arena *a, const char *path, Diag *d) {

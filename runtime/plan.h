@@ -8,7 +8,7 @@ typedef struct Step {
   Variant *variant; // owned by the Operator
   Kernel *kernel;   // NULL until operator_load
   uint32_t grid[3]; // 0 blocks: nothing to do, the launch is left out
-  bool dependent;   // waits for the step in front by itself (griddepcontrol.wait); operator_load says
+  bool dependent; // waits for the step in front by itself (griddepcontrol.wait); operator_load says
   uint32_t left_out; // blocks that were asked for and are not launched (sim)
   uint8_t *args;    // variant->arg_bytes, filled by operator_bind
   uint64_t work;    // work items: the product of the launch rule
@@ -36,8 +36,8 @@ typedef struct Operator {
   uint64_t workspace_bytes, workspace_zero_bytes;
 } Operator;
 
-// SMs that work is cut for, whatever the device has: an H200's.  A number of the device would make the
-// same problem's chunks, and so its bits, depend on where it runs.
+// SMs that work is cut for, whatever the device has: an H200's.  A number of the device would make
+// the same problem's chunks, and so its bits, depend on where it runs.
 enum { PLAN_SMS = 132 };
 
 // Idle blocks are part of a test; a million of them are only time on the interpreter.
@@ -52,7 +52,8 @@ typedef struct PlanOpts {
 } PlanOpts;
 
 // Builds the template's variant and those of its `next` steps.  The default chunk count depends on
-// the Problem and the Params alone, never on the device.  `chunks` is clamped to [1, max(1, seqlen_k)].
+// the Problem and the Params alone, never on the device.  `chunks` is clamped to [1, max(1,
+// seqlen_k)].
 Status operator_make(Session *s, const char *template_name, const Params *given, const Problem *p,
                      const PlanOpts *opts, Operator **out, Diag *d);
 void operator_free(Operator *op); // and its variants and kernels
@@ -60,8 +61,8 @@ Status operator_load(Operator *op, Device *dev, Diag *d);
 // Decides grids (needs occupancy for persistent rules; dev may be NULL where there are none) and
 // packs the values.
 Status operator_plan(Operator *op, const Device *dev, const PlanOpts *opts, Diag *d);
-// The same variants and kernels for another Problem of the same parameters: as after operator_make and
-// operator_plan.  Everything must be bound again.
+// The same variants and kernels for another Problem of the same parameters: as after operator_make
+// and operator_plan.  Everything must be bound again.
 Status operator_replan(Operator *op, const Problem *p, const Device *dev, const PlanOpts *opts,
                        Diag *d);
 
@@ -79,8 +80,8 @@ int64_t plan_chunks(const Operator *op);
 // Alignment in bytes that a variant's vector width asks of tensor `arg`.
 uint32_t variant_alignment(const Variant *v, const ArgDecl *arg);
 
-// plan_map.c: the 128 bytes of the Arg's tensor map over `t`.  The step's kernel must be loaded: its
-// device makes them.
+// plan_map.c: the 128 bytes of the Arg's tensor map over `t`.  The step's kernel must be loaded:
+// its device makes them.
 Status plan_tensor_map(const Step *step, const ArgDecl *arg, const Tensor *t, void *map, Diag *d);
 
 // plan_pack.c, for plan.c: fill in the plan values, lay out the workspace, pack the value Args.

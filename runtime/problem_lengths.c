@@ -50,7 +50,8 @@ static int64_t pages_of(const Problem *p, int64_t keys) {
 static int64_t needed_pages(const Problem *p) {
   int64_t n = 0;
   if (!problem_value(p, sides[1].list)) {
-    bool over = __builtin_mul_overflow(problem_int(p, "batch", 1), pages_of(p, problem_len_k(p, 0)), &n);
+    bool over =
+        __builtin_mul_overflow(problem_int(p, "batch", 1), pages_of(p, problem_len_k(p, 0)), &n);
     return over ? INT64_MAX : n;
   }
   for (int64_t b = 0; b < problem_int(p, "batch", 1); b++) n += pages_of(p, problem_len_k(p, b));
@@ -199,10 +200,11 @@ static void check_entries(const Problem *p, const Value *table, int64_t columns,
     for (int64_t c = 0; c < pages_of(p, problem_len_k(p, b)); c++) {
       int64_t page = table->list[b * columns + c];
       if (page >= 0 && page < pool) continue;
-      diag_fail(d, ST_INPUT,
-                "problem: block_table: page %lld of sequence %lld is %lld%s, and the pool has %lld pages",
-                (long long)c, (long long)b, (long long)page, page < 0 ? ", no page" : "",
-                (long long)pool);
+      diag_fail(
+          d, ST_INPUT,
+          "problem: block_table: page %lld of sequence %lld is %lld%s, and the pool has %lld pages",
+          (long long)c, (long long)b, (long long)page, page < 0 ? ", no page" : "",
+          (long long)pool);
       return;
     }
 }
@@ -245,30 +247,35 @@ static int compare_pages(const void *a, const void *b) {
 
 // K and V are made up once for each page.
 static Status check_shared(const Problem *p, const Value *table, Diag *d) {
-  int64_t columns = problem_int(p, "pages", 0), *all = arena_array(p->arena, int64_t, table->nlist + 1);
+  int64_t columns = problem_int(p, "pages", 0),
+          *all = arena_array(p->arena, int64_t, table->nlist + 1);
   int n = 0;
   for (int64_t b = 0; b < problem_int(p, "batch", 1); b++)
-    for (int64_t c = 0; c < pages_of(p, problem_len_k(p, b)); c++) all[n++] = table->list[b * columns + c];
+    for (int64_t c = 0; c < pages_of(p, problem_len_k(p, b)); c++)
+      all[n++] = table->list[b * columns + c];
   if (n) qsort(all, (size_t)n, sizeof *all, compare_pages);
   for (int i = 1; i < n; i++)
     if (all[i] == all[i - 1])
-      return diag_fail(d, ST_INPUT, "problem: block_table: page %lld stands there twice, and is made up once",
+      return diag_fail(d, ST_INPUT,
+                       "problem: block_table: page %lld stands there twice, and is made up once",
                        (long long)all[i]);
   return ST_OK;
 }
 
 Status lengths_check_whole(const Problem *p, Diag *d) {
-  static const char *const of_each[] = {"the queries of each sequence", "the keys of each sequence"};
+  static const char *const of_each[] = {"the queries of each sequence",
+                                        "the keys of each sequence"};
   int errors = d->errors;
   for (int s = 0; s < 2; s++)
     if (problem_value(p, sides[s].total) && !problem_value(p, sides[s].list))
-      diag_fail(d, ST_INPUT, "problem: %s without %s, %s", sides[s].total, sides[s].list, of_each[s]);
+      diag_fail(d, ST_INPUT, "problem: %s without %s, %s", sides[s].total, sides[s].list,
+                of_each[s]);
   lengths_check_pages(p, d);
   const Value *table = problem_value(p, "block_table"), *pool = problem_value(p, "pool_pages");
   if (d->errors == errors && table) check_shared(p, table, d);
   if (d->errors == errors && !table && pool && pool->i < needed_pages(p))
-    diag_fail(d, ST_INPUT, "problem: pool_pages=%lld, the sequences need %lld pages", (long long)pool->i,
-              (long long)needed_pages(p));
+    diag_fail(d, ST_INPUT, "problem: pool_pages=%lld, the sequences need %lld pages",
+              (long long)pool->i, (long long)needed_pages(p));
   return d->errors > errors ? ST_INPUT : ST_OK;
 }
 

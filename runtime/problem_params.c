@@ -71,7 +71,8 @@ static void fix_rules(Arena *a, const Problem *p, const TemplateInfo *t, Params 
     const ParamDecl *decl = param_decl(t, rules[i].param);
     if (!decl)
       diag_fail(d, ST_INPUT, "%s has no %s, and the problem asks for one", t->name, rules[i].what);
-    else if (strcmp(decl->name, "head_dim_v") && strcmp(decl->name, "dtype_kv")) fix_param(a, decl, "1", params, d);
+    else if (strcmp(decl->name, "head_dim_v") && strcmp(decl->name, "dtype_kv"))
+      fix_param(a, decl, "1", params, d);
   }
 }
 

@@ -1,4 +1,4 @@
-// Reference: attention on the host in fp64, and the error of the plain formula in a kernel's dtypes.
+// Reference: attention on the host in fp64, and the error of the plain formula in its dtypes.
 #ifndef PTXSMITH_REFERENCE_H
 #define PTXSMITH_REFERENCE_H
 
@@ -7,9 +7,9 @@
 // Draws of the plain formula at most.
 enum { REF_DRAWS = 64 };
 
-// A user's score rule, for the oracle: changes the scaled scores of query `row` against keys 0..n-1,
-// those of fp64 (NULL after the first draw) and those of a draw of the plain formula in fp32.  -inf
-// masks a key.  Called from several threads.
+// A user's score rule, for the oracle: changes the scaled scores of query `row` against keys
+// 0..n-1, those of fp64 (NULL after the first draw) and those of a draw of the plain formula in
+// fp32.  -inf masks a key.  Called from several threads.
 typedef struct ScoreRow {
   int64_t batch, head, row;
   int draw;
@@ -23,7 +23,8 @@ typedef struct ReferenceOpts {
   int draws;     // of the plain formula; 0: as many as the problem needs
   ScoreFn score; // NULL: none
   void *ctx;
-  bool has_dtype_o; // the plain formula's O is rounded to dtype_o; else to Q's type, of 8 bits not at all
+  // The plain formula's O is rounded to dtype_o; else to Q's type, of 8 bits not at all.
+  bool has_dtype_o;
   Dtype dtype_o;
 } ReferenceOpts;
 

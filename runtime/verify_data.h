@@ -46,8 +46,8 @@ uint64_t random_bits(uint64_t seed, uint64_t n); // n-th number of a stream
 // A dense tensor's rows of numbers from 0 to their length - 1, each row in order.
 Status sorted_fill(const Tensor *t, uint64_t seed, char *host, Diag *d);
 
-// The three inputs of a problem in their layouts.  K and V have rows of memory past seqlen_k, which no
-// query may see: they hold what the gaps hold.
+// The three inputs of a problem in their layouts.  K and V have rows of memory past seqlen_k, which
+// no query may see: they hold what the gaps hold.
 Status inputs_make(const Problem *p, Dtype t, Fill fill, AttnInputs *out, Diag *d);
 // Rows past a sequence's own get back what the gaps hold.
 void inputs_end(const Problem *p, AttnInputs *in);

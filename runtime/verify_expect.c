@@ -24,7 +24,8 @@ static double whole(void *ctx, int64_t b, int64_t j, int64_t h, int64_t e) {
 
 Problem *expect_problem(Arena *a, const Problem *like) {
   Problem *p = problem_copy(a, like);
-  const char *const lengths[] = {"seqlens_q", "seqlens_k", "total_q", "total_k", "pages", "pool_pages", "block_table"};
+  const char *const lengths[] = {"seqlens_q", "seqlens_k",  "total_q",    "total_k",
+                                 "pages",     "pool_pages", "block_table"};
   for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) problem_drop(p, lengths[i]);
   problem_set_int(p, "batch", 1);
   problem_set_int(p, "heads_q", HEADS);
@@ -120,7 +121,8 @@ Status gate_expect(GateRun *g, const Source *rows, Diag *d) {
     return ST_OK;
   }
   if (problem_has_rules(g->problem)) {
-    gate_skip(g, "expect", "the committed rows are without windows, caps, slopes, sinks, factors or head_dim_v");
+    gate_skip(g, "expect",
+              "the committed rows are without windows, caps, slopes, sinks, factors or head_dim_v");
     return ST_OK;
   }
   const Problem *p = expect_problem(g->arena, g->problem);

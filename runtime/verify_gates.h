@@ -22,7 +22,8 @@ typedef struct GateRun {
 } GateRun;
 
 // Each adds its GateResults to the verdict.  Another status than ST_OK: it could not be run.
-Status gate_equal_weights(GateRun *g, Diag *d); // closed-form, integer, constant-v, cancelling, one-hot
+Status gate_equal_weights(GateRun *g,
+                          Diag *d); // closed-form, integer, constant-v, cancelling, one-hot
 Status gate_one_key(GateRun *g, Diag *d);
 Status gate_reference(GateRun *g, Diag *d);     // reference, unseen, grid
 Status gate_expect(GateRun *g, const Source *rows, Diag *d);

@@ -220,6 +220,7 @@ static Status open_with_hook(Session *s, Arena *a, const char *spec, const char 
 Status problem_open_hooked(Session *s, Arena *a, const char *spec, const char *hook_path,
                            Problem **out, Diag *d) {
   *out = NULL;
-  Status st = hook_path ? open_with_hook(s, a, spec, hook_path, out, d) : problem_open(s, a, spec, out, d);
+  Status st =
+      hook_path ? open_with_hook(s, a, spec, hook_path, out, d) : problem_open(s, a, spec, out, d);
   return st == ST_OK ? lengths_check_whole(*out, d) : st;
 }

@@ -4,8 +4,9 @@
 #include <string.h>
 
 const char *const input_names[NINPUTS] = {
-    "q",         "k",            "v",            "alibi_slopes", "sinks",      "descale_q", "descale_k",
-    "descale_v", "cu_seqlens_q", "cu_seqlens_k", "seqlens_k",    "block_table"};
+    "q",         "k",          "v",         "alibi_slopes", "sinks",
+    "descale_q", "descale_k",  "descale_v", "cu_seqlens_q", "cu_seqlens_k",
+    "seqlens_k", "block_table"};
 
 enum { TAIL_ROWS = 5 }; // memory past the last key, which no query may see
 

@@ -113,7 +113,9 @@ static Status bind_all(const DeviceRun *run, const KernelInputs *in, const Outpu
       continue;
     }
     if (!t->host || (!arg && i > IN_DESCALE_V)) continue; // of rules the problem lacks
-    if (!arg) return diag_fail(d, ST_INPUT, "%s takes no tensor %s", run->op->step[0].variant->id, name_of(i));
+    if (!arg)
+      return diag_fail(d, ST_INPUT, "%s takes no tensor %s", run->op->step[0].variant->id,
+                       name_of(i));
     Tensor bound = layout_bound(arg, t, buffer_data(&b[i]));
     st = operator_bind(run->op, name_of(i), &bound, d);
   }
@@ -195,7 +197,8 @@ uint64_t device_run_bytes(const Operator *op) {
     // Gaps of at most 64 bytes a row, and the rows that no query sees.
     uint64_t row = (uint64_t)t.shape[arg->rank - 1] * (uint64_t)dtype_bytes(arg->dtype);
     uint64_t dense = tensor_span_bytes(&t), rows = row ? dense / row : 0;
-    uint64_t tail = 5 * (uint64_t)t.shape[0] * (uint64_t)(arg->rank > 2 ? t.shape[arg->rank - 2] : 0);
+    uint64_t tail =
+        5 * (uint64_t)t.shape[0] * (uint64_t)(arg->rank > 2 ? t.shape[arg->rank - 2] : 0);
     sum += guarded(dense + 64 * rows + tail * (row + 64));
   }
   diag_free(quiet);

@@ -17,7 +17,8 @@ Status outputs_make(const int64_t o_shape[], Dtype o, const int64_t lse_shape[],
 Status outputs_check(Outputs *out, Diag *d);
 void outputs_free(Outputs *o);
 
-// Whoever makes answers: a device, or (in the verifier's own tests) something that makes wrong ones.
+// Whoever makes answers: a device, or (in the verifier's own tests) something that makes wrong
+// ones.
 typedef struct Runner {
   Status (*run)(void *ctx, const Problem *p, const AttnInputs *in, uint32_t grid, Outputs *out,
                 Diag *d);

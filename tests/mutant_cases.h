@@ -1,8 +1,8 @@
 // What the mutants run on: every template of kind prefill or decode that there is, found by itself.
 //
-// A base variant with the smallest tiles takes every problem of its kind, with windows, caps, slopes,
-// sinks and values of another length where it has them; every other value of every parameter makes
-// one more variant, for the lines that only it has.
+// A base variant with the smallest tiles takes every problem of its kind, with windows, caps,
+// slopes, sinks and values of another length where it has them; every other value of every
+// parameter makes one more variant, for the lines that only it has.
 #ifndef PTXSMITH_MUTANT_CASES_H
 #define PTXSMITH_MUTANT_CASES_H
 
@@ -16,7 +16,8 @@ typedef struct Bench {
   const TemplateInfo *tmpl;
   Params base;
   Score score;
-  int steps; // launches of the base variant: a second one of others is scored with who always has it
+  int steps; // launches of the base variant: a second one of others is scored with who always has
+             // it
   int variants, problems;
   int wrong; // problems that the kernel itself fails
   bool deep; // every schedule everywhere

@@ -49,9 +49,10 @@ static inline void grow_sinks(AttnInputs *in) {
     ((float *)in->sinks.host)[h * in->sinks.t.stride[0]] *= 100;
 }
 
-// Infinities that leave an answer, where every row sees every key: in batch 0 two keys of 16 have the
-// score -inf, and two others infinite values; in batch 1 all scores of two queries are -inf.  They
-// lie at both ends of rows and of 16 keys, where the first and the last fragments of a tile find them.
+// Infinities that leave an answer, where every row sees every key: in batch 0 two keys of 16 have
+// the score -inf, and two others infinite values; in batch 1 all scores of two queries are -inf.
+// They lie at both ends of rows and of 16 keys, where the first and the last fragments of a tile
+// find them.
 static inline void infinite_input(const Problem *p, AttnInputs *in) {
   const int64_t *q = in->q.t.shape, *k = in->k.t.shape;
   if (q[0] < 2 || k[1] < 4 || problem_int(p, "causal", 0) || problem_windowed(p)) return;
@@ -93,12 +94,12 @@ static inline void dense_inputs(AttnInputs *in, Diag *d) {
   in->v.t.shape[3] = dim_v;
 }
 
-// ---- what an order of sums may change ------------------------------------------------------------
-// Gate 2 measures the error e of one order of sums and allows 2 e.  With scores of some hundreds that
-// is no bound: few rows have more than one key of weight, so e is the rounding of few numbers, and
-// another order, as right as this one, may round three times worse.  So it is in fp32 where few rows
-// see any key.  What every order keeps to, to
-// first order (Higham, Accuracy and Stability, 3.1), with u = 2^-23 for sums that are cut:
+// ---- what an order of sums may change -----------------------------------------------------------
+// Gate 2 measures the error e of one order of sums and allows 2 e.  With scores of some hundreds
+// that is no bound: few rows have more than one key of weight, so e is the rounding of few numbers,
+// and another order, as right as this one, may round three times worse.  So it is in fp32 where few
+// rows see any key.  What every order keeps to, to first order (Higham, Accuracy and
+// Stability, 3.1), with u = 2^-23 for sums that are cut:
 //     |dt_j| <= d_j = (head_dim + 8) u (scale sum_e |q_e k_je| + |slope| far + cap)
 //     |dO_e| <= sum_j p_j (d_j + D) |v_je - O_e|,   |dLSE| <= D = sum_j p_j d_j
 typedef struct SlackRow {

@@ -1,10 +1,10 @@
 // Mutants of our own kernels, scored: mutate.h makes them, mutant_cases.h says on what they run.
 //
 // Whether a mutant behaves differently is decided without the sanitizer: plain runs under several
-// schedules and completions, one block or many, outputs compared to the bit with those of the kernel
-// itself; a run that can't finish (a trap, a deadlock, the step limit) differs too.  What then counts
-// is that the sanitizer says so, or the comparison with the fp64 reference.  What neither tells must
-// stand in docs/mutants.md with a proof, and nothing else may stand there.
+// schedules and completions, one block or many, outputs compared to the bit with those of the
+// kernel itself; a run that can't finish (a trap, a deadlock, the step limit) differs too.  What
+// then counts is that the sanitizer says so, or the comparison with the fp64 reference.  What
+// neither tells must stand in docs/mutants.md with a proof, and nothing else may stand there.
 #ifndef PTXSMITH_MUTANTS_H
 #define PTXSMITH_MUTANTS_H
 
@@ -64,7 +64,8 @@ static inline Status bind_exact(MutantRun *m, const Input *x, Outputs *out, DevP
   return st == ST_OK ? put_workspace(m, &at[AT_WORK]) : st;
 }
 
-static inline Status run_exact(MutantRun *m, const Input *x, bool lse, uint32_t grid, Outputs *out) {
+static inline Status run_exact(MutantRun *m, const Input *x, bool lse, uint32_t grid,
+                               Outputs *out) {
   PlanOpts opts = {.grid = grid, .chunks = problem_int(m->problem, "chunks", 0)};
   DevPtr at[BUFFERS] = {0};
   Status st = operator_replan(m->run.op, m->problem, m->dev, &opts, m->diag);
@@ -87,8 +88,8 @@ static inline Status run_exact(MutantRun *m, const Input *x, bool lse, uint32_t 
   return st;
 }
 
-// One block does all the work, or two share it (then what they leave behind for their next work item
-// matters), or there is one for each item (0), or more than items.
+// One block does all the work, or two share it (then what they leave behind for their next work
+// item matters), or there is one for each item (0), or more than items.
 static inline Status mutant_launch(MutantRun *m, InputForm form, bool sanitize, uint64_t seed,
                                    Outputs *out) {
   static const SimCompletion when[] = {SIM_LATE, SIM_RANDOM, SIM_EAGER};
@@ -215,13 +216,14 @@ static inline void mutant_close(MutantRun *m) {
 static inline Status mutant_check(MutantRun *m, InputForm form) {
   const Input *x = &m->input[form];
   GateResult g = judge_outputs(m, x, &x->base);
-  return g.passed ? ST_OK
-                  : diag_fail(m->diag, ST_FAILED,
-                              "the kernel itself is wrong, inputs %d: %s%s: errors %g (allowed %g), "
-                              "mean %g (%g), LSE %g (%g); row %d: %g, not %g",
-                              form, x->base.note, g.bad.tensor, g.max_error,
-                              g.max_allowed, g.mean_error, g.mean_allowed, g.lse_error,
-                              g.lse_allowed, (int)g.bad.row, g.bad.got, g.bad.expected);
+  return g.passed
+             ? ST_OK
+             : diag_fail(m->diag, ST_FAILED,
+                         "the kernel itself is wrong, inputs %d: %s%s: errors %g (allowed %g), "
+                         "mean %g (%g), LSE %g (%g); row %d: %g, not %g",
+                         form, x->base.note, g.bad.tensor, g.max_error, g.max_allowed, g.mean_error,
+                         g.mean_allowed, g.lse_error, g.lse_allowed, (int)g.bad.row, g.bad.got,
+                         g.bad.expected);
 }
 
 // Everything but ST_OK: the kernel itself can't be built for this, or does not pass.

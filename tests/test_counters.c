@@ -65,9 +65,9 @@ static void test_global(void **state) {
         c.distinct_read_bytes != g->distinct || c.distinct_bytes != g->distinct ||
         c.global_write_sectors || c.distinct_write_bytes)
       fail_msg("%s: %llu requests, %llu sectors, %llu ideal, %llu bytes, %llu distinct", g->what,
-               (unsigned long long)c.global_read_requests, (unsigned long long)c.global_read_sectors,
-               (unsigned long long)c.global_read_ideal, (unsigned long long)c.global_read_bytes,
-               (unsigned long long)c.distinct_read_bytes);
+               (unsigned long long)c.global_read_requests,
+               (unsigned long long)c.global_read_sectors, (unsigned long long)c.global_read_ideal,
+               (unsigned long long)c.global_read_bytes, (unsigned long long)c.distinct_read_bytes);
   }
 }
 
@@ -88,7 +88,8 @@ static void test_stores_and_atomics(void **state) {
 // Read in one place, written in another that overlaps it by half.
 static void test_distinct(void **state) {
   Kit *k = *state;
-  Counters c = count_block(k, 32, AT(4) "ld.global.u32 %r2, [%rd2];\nst.global.u32 [%rd2+64], %r2;");
+  Counters c =
+      count_block(k, 32, AT(4) "ld.global.u32 %r2, [%rd2];\nst.global.u32 [%rd2+64], %r2;");
   assert_int_equal(c.distinct_read_bytes, 128);
   assert_int_equal(c.distinct_write_bytes, 128);
   assert_int_equal(c.distinct_bytes, 192);
@@ -130,8 +131,8 @@ static void test_shared(void **state) {
     const SharedCase *s = &shared_cases[i];
     char *body = arena_printf(k->arena, "%s", s->body);
     if (strstr(body, "red.")) // of a word that is written
-      body = arena_printf(k->arena, "setp.ge.u32 %%p0, %%r0, 32;\n@!%%p0 st.shared.u32 [%%r1], 0;\n%s",
-                          body);
+      body = arena_printf(k->arena,
+                          "setp.ge.u32 %%p0, %%r0, 32;\n@!%%p0 st.shared.u32 [%%r1], 0;\n%s", body);
     Counters c = count_block(k, s->threads, body);
     uint64_t extra = strstr(body, "red.") ? 1 : 0; // the store
     if (c.shared_write_wavefronts - extra != s->wavefronts || c.shared_conflicts != s->conflicts)
@@ -141,8 +142,8 @@ static void test_shared(void **state) {
   }
 }
 
-// Loads of more than 4 bytes whose lanes want the same in pairs take half the passes, stores do not.
-// Measured: docs/counters.md.
+// Loads of more than 4 bytes whose lanes want the same in pairs take half the passes, stores do
+// not. Measured: docs/counters.md.
 #define LD2 "ld.shared.v2.u32 {%r4,%r5}, [%r2];"
 #define LD4 "ld.shared.v4.u32 {%r4,%r5,%r6,%r7}, [%r2];"
 // Lanes that differ in the bit at `n` only want the same; their addresses leave no gap.
@@ -229,49 +230,80 @@ static void test_measured(void **state) {
   }
 }
 
-// The same of tests/ncu/paths.ptx, 2026-11-30: sectors of global memory and wavefronts of shared memory that
-// went this way.
+// The same of tests/ncu/paths.ptx, 2026-11-30: sectors of global memory and wavefronts of shared
+// memory that went this way.
 static const struct {
   const char *entry;
   CountWay way;
   uint64_t sectors, wavefronts;
   uint32_t threads; // 0: 32
 } measured_ways[] = {
-    {"a_4", COUNT_COPY, 4, 1, 0},              {"a_4_4way", COUNT_COPY, 4, 4, 0},
-    {"a_4_32way", COUNT_COPY, 4, 32, 0},       {"a_4_apart", COUNT_COPY, 32, 8, 0},
-    {"a_8", COUNT_COPY, 8, 2, 0},              {"a_8_2way", COUNT_COPY, 8, 4, 0},
-    {"a_16", COUNT_COPY, 16, 4, 0},            {"a_16_ca_8way", COUNT_COPY, 16, 32, 0},
-    {"a_16_ca_padded", COUNT_COPY, 16, 4, 0},  {"a_16_ca_apart", COUNT_COPY, 32, 32, 0},
-    {"a_16_ca_same", COUNT_COPY, 1, 32, 0},    {"a_16_cg", COUNT_COPY, 16, 4, 0},
-    {"a_16_cg_8way", COUNT_COPY, 32, 32, 0},   {"a_16_cg_padded", COUNT_COPY, 32, 32, 0},
-    {"a_16_cg_apart", COUNT_COPY, 32, 32, 0},  {"a_16_cg_xor1", COUNT_COPY, 16, 4, 0},
-    {"a_16_cg_xor2", COUNT_COPY, 16, 4, 0},    {"a_16_cg_xor3", COUNT_COPY, 16, 4, 0},
-    {"a_16_cg_xor8", COUNT_COPY, 16, 4, 0},    {"a_16_cg_by32", COUNT_COPY, 32, 32, 0},
-    {"a_16_cg_by64", COUNT_COPY, 32, 32, 0},   {"a_16_cg_rotated", COUNT_COPY, 32, 12, 0},
-    {"a_16_cg_swizzled", COUNT_COPY, 16, 4, 0}, {"a_16_cg_same", COUNT_COPY, 32, 32, 0},
-    {"a_16_cg_reversed", COUNT_COPY, 16, 4, 0}, {"a_16_cg_xor5", COUNT_COPY, 16, 4, 0},
-    {"a_16_cg_rotated2", COUNT_COPY, 16, 8, 0}, {"a_16_cg_rotated4", COUNT_COPY, 16, 8, 0},
-    {"a_16_cg_rows512", COUNT_COPY, 16, 4, 0}, {"a_16_ca_rotated", COUNT_COPY, 16, 4, 0},
-    {"a_16_ca_src64", COUNT_COPY, 32, 16, 0},  {"a_4_same", COUNT_COPY, 1, 32, 0},
-    {"a_8_src_pairs", COUNT_COPY, 4, 4, 0},    {"a_16_cg_src64", COUNT_COPY, 32, 32, 0},
+    {"a_4", COUNT_COPY, 4, 1, 0},
+    {"a_4_4way", COUNT_COPY, 4, 4, 0},
+    {"a_4_32way", COUNT_COPY, 4, 32, 0},
+    {"a_4_apart", COUNT_COPY, 32, 8, 0},
+    {"a_8", COUNT_COPY, 8, 2, 0},
+    {"a_8_2way", COUNT_COPY, 8, 4, 0},
+    {"a_16", COUNT_COPY, 16, 4, 0},
+    {"a_16_ca_8way", COUNT_COPY, 16, 32, 0},
+    {"a_16_ca_padded", COUNT_COPY, 16, 4, 0},
+    {"a_16_ca_apart", COUNT_COPY, 32, 32, 0},
+    {"a_16_ca_same", COUNT_COPY, 1, 32, 0},
+    {"a_16_cg", COUNT_COPY, 16, 4, 0},
+    {"a_16_cg_8way", COUNT_COPY, 32, 32, 0},
+    {"a_16_cg_padded", COUNT_COPY, 32, 32, 0},
+    {"a_16_cg_apart", COUNT_COPY, 32, 32, 0},
+    {"a_16_cg_xor1", COUNT_COPY, 16, 4, 0},
+    {"a_16_cg_xor2", COUNT_COPY, 16, 4, 0},
+    {"a_16_cg_xor3", COUNT_COPY, 16, 4, 0},
+    {"a_16_cg_xor8", COUNT_COPY, 16, 4, 0},
+    {"a_16_cg_by32", COUNT_COPY, 32, 32, 0},
+    {"a_16_cg_by64", COUNT_COPY, 32, 32, 0},
+    {"a_16_cg_rotated", COUNT_COPY, 32, 12, 0},
+    {"a_16_cg_swizzled", COUNT_COPY, 16, 4, 0},
+    {"a_16_cg_same", COUNT_COPY, 32, 32, 0},
+    {"a_16_cg_reversed", COUNT_COPY, 16, 4, 0},
+    {"a_16_cg_xor5", COUNT_COPY, 16, 4, 0},
+    {"a_16_cg_rotated2", COUNT_COPY, 16, 8, 0},
+    {"a_16_cg_rotated4", COUNT_COPY, 16, 8, 0},
+    {"a_16_cg_rows512", COUNT_COPY, 16, 4, 0},
+    {"a_16_ca_rotated", COUNT_COPY, 16, 4, 0},
+    {"a_16_ca_src64", COUNT_COPY, 32, 16, 0},
+    {"a_4_same", COUNT_COPY, 1, 32, 0},
+    {"a_8_src_pairs", COUNT_COPY, 4, 4, 0},
+    {"a_16_cg_src64", COUNT_COPY, 32, 32, 0},
     {"a_16_cg_src32", COUNT_COPY, 32, 32, 0},
-    {"t_red_global", COUNT_RED, 4, 0, 0},      {"t_red_global_apart", COUNT_RED, 32, 0, 0},
-    {"t_red_global_f32_same", COUNT_RED, 32, 0, 0}, {"t_red_global_f32_pairs", COUNT_RED, 4, 0, 0},
+    {"t_red_global", COUNT_RED, 4, 0, 0},
+    {"t_red_global_apart", COUNT_RED, 32, 0, 0},
+    {"t_red_global_f32_same", COUNT_RED, 32, 0, 0},
+    {"t_red_global_f32_pairs", COUNT_RED, 4, 0, 0},
     {"t_red_global_f32_quads", COUNT_RED, 4, 0, 0},
     {"t_red_global_f32_pairs_apart", COUNT_RED, 32, 0, 0},
-    {"t_atom_global", COUNT_ATOM, 4, 0, 0},    {"t_atom_global_cas_pairs", COUNT_ATOM, 4, 0, 0},
-    {"t_atom_global_cas_same", COUNT_ATOM, 32, 0, 0}, {"t_red_shared_4way", COUNT_RED, 0, 4, 0},
-    {"t_atom_shared_exch", COUNT_ATOM, 0, 1, 0}, {"t_atom_shared_exch_4way", COUNT_ATOM, 0, 4, 0},
+    {"t_atom_global", COUNT_ATOM, 4, 0, 0},
+    {"t_atom_global_cas_pairs", COUNT_ATOM, 4, 0, 0},
+    {"t_atom_global_cas_same", COUNT_ATOM, 32, 0, 0},
+    {"t_red_shared_4way", COUNT_RED, 0, 4, 0},
+    {"t_atom_shared_exch", COUNT_ATOM, 0, 1, 0},
+    {"t_atom_shared_exch_4way", COUNT_ATOM, 0, 4, 0},
     {"t_atom_shared_exch_pairs", COUNT_ATOM, 0, 2, 0},
-    {"t_atom_shared_exch_same", COUNT_ATOM, 0, 32, 0}, {"t_atom_shared_cas", COUNT_ATOM, 0, 2, 0},
-    {"t_atom_shared_cas_4way", COUNT_ATOM, 0, 8, 0}, {"t_atom_shared_cas_same", COUNT_ATOM, 0, 64, 0},
-    {"v_stm_x1", COUNT_STORE, 0, 1, 0},        {"v_stm_x4", COUNT_STORE, 0, 4, 0},
-    {"v_stm_x4_8way", COUNT_STORE, 0, 32, 0},  {"v_ldm_x1", COUNT_LOAD, 0, 1, 0},
-    {"v_ldm_x2", COUNT_LOAD, 0, 2, 0},         {"v_ldm_x4_one_row", COUNT_LOAD, 0, 4, 0},
-    {"u_bulk_load", COUNT_BULK_READ, 128, 0, 0}, {"u_bulk_store", COUNT_BULK_WRITE, 16, 0, 0},
-    {"u_bulk_red", COUNT_BULK_RED, 16, 0, 0},  {"u_st_async", COUNT_ST_ASYNC, 0, 1, 0},
-    {"w_ss_n8", COUNT_WGMMA, 0, 18, 128},      {"w_ss_n64", COUNT_WGMMA, 0, 32, 128},
-    {"w_rs_n64", COUNT_WGMMA, 0, 16, 128},     {"w_ss_n256", COUNT_WGMMA, 0, 80, 128},
+    {"t_atom_shared_exch_same", COUNT_ATOM, 0, 32, 0},
+    {"t_atom_shared_cas", COUNT_ATOM, 0, 2, 0},
+    {"t_atom_shared_cas_4way", COUNT_ATOM, 0, 8, 0},
+    {"t_atom_shared_cas_same", COUNT_ATOM, 0, 64, 0},
+    {"v_stm_x1", COUNT_STORE, 0, 1, 0},
+    {"v_stm_x4", COUNT_STORE, 0, 4, 0},
+    {"v_stm_x4_8way", COUNT_STORE, 0, 32, 0},
+    {"v_ldm_x1", COUNT_LOAD, 0, 1, 0},
+    {"v_ldm_x2", COUNT_LOAD, 0, 2, 0},
+    {"v_ldm_x4_one_row", COUNT_LOAD, 0, 4, 0},
+    {"u_bulk_load", COUNT_BULK_READ, 128, 0, 0},
+    {"u_bulk_store", COUNT_BULK_WRITE, 16, 0, 0},
+    {"u_bulk_red", COUNT_BULK_RED, 16, 0, 0},
+    {"u_st_async", COUNT_ST_ASYNC, 0, 1, 0},
+    {"w_ss_n8", COUNT_WGMMA, 0, 18, 128},
+    {"w_ss_n64", COUNT_WGMMA, 0, 32, 128},
+    {"w_rs_n64", COUNT_WGMMA, 0, 16, 128},
+    {"w_ss_n256", COUNT_WGMMA, 0, 80, 128},
 };
 
 // Totals of one way.
@@ -295,8 +327,8 @@ static void test_measured_ways(void **state) {
     assert_true(kernel_counts(kernel, &n));
     sum_way(&n, measured_ways[i].way, &sectors, &wavefronts);
     if (sectors != measured_ways[i].sectors || wavefronts != measured_ways[i].wavefronts)
-      fail_msg("%s: %llu sectors, %llu wavefronts", measured_ways[i].entry, (unsigned long long)sectors,
-               (unsigned long long)wavefronts);
+      fail_msg("%s: %llu sectors, %llu wavefronts", measured_ways[i].entry,
+               (unsigned long long)sectors, (unsigned long long)wavefronts);
     kernel_free(kernel);
   }
 }
@@ -307,8 +339,12 @@ static void test_ldmatrix(void **state) {
   static const struct { int pitch; uint64_t wavefronts, conflicts; } rows[] = {{16, 4, 0},
                                                                               {128, 32, 28}};
   for (int i = 0; i < 2; i++) {
-    char *body = arena_printf(k->arena, "mad.lo.u32 %%r2, %%r0, %d, %%r1;\n%s\nldmatrix.sync.aligned.m8n8.x4.shared.b16 {%%r4,%%r5,%%r6,%%r7}, "
-                              "[%%r2];", rows[i].pitch, ST4);
+    char *body =
+        arena_printf(k->arena,
+                     "mad.lo.u32 %%r2, %%r0, %d, "
+                     "%%r1;\n%s\nldmatrix.sync.aligned.m8n8.x4.shared.b16 {%%r4,%%r5,%%r6,%%r7}, "
+                     "[%%r2];",
+                     rows[i].pitch, ST4);
     Counters c = count_block(k, 32, body);
     assert_int_equal(c.shared_read_requests, 1);
     assert_int_equal(c.shared_read_bytes, 512);
@@ -375,8 +411,9 @@ static const InstCount *at_line(const KernelCounts *n, uint32_t line) {
 static void test_lines(void **state) {
   Kit *k = *state;
   count_on(k);
-  Kernel *kernel = kit_body(k, 1, "setp.lt.u32 %p0, %r0, 4;\nmul.wide.u32 %rd1, %r0, 4;\n"
-                                  "add.u64 %rd1, %rd0, %rd1;\n@%p0 st.global.u32 [%rd1], %r0;\nret;");
+  Kernel *kernel = kit_body(k, 1,
+                            "setp.lt.u32 %p0, %r0, 4;\nmul.wide.u32 %rd1, %r0, 4;\n"
+                            "add.u64 %rd1, %rd0, %rd1;\n@%p0 st.global.u32 [%rd1], %r0;\nret;");
   DevPtr p = kit_fill(k, "x", 0, 1024);
   KernelCounts n;
   assert_false(kernel_counts(kernel, &n));
@@ -505,37 +542,47 @@ static void test_decode_reads_once(void **state) {
   Kit *k = *state;
   Session *s = session_open(NULL, k->diag);
   device_sim_opts(k->dev, &(SimOpts){.counters = true});
-  check_decode(k, s, SPLITK, "head_dim=128 dtype=f32", "b=1,hq=2,hkv=2,sq=1,sk=256,d=128", 1, 2 * 2 * 256 * 512);
+  check_decode(k, s, SPLITK, "head_dim=128 dtype=f32", "b=1,hq=2,hkv=2,sq=1,sk=256,d=128", 1,
+               2 * 2 * 256 * 512);
   check_decode(k, s, SPLITK, "head_dim=128 dtype=f16", "b=2,hq=8,hkv=2,sq=1,sk=301,d=128", 7,
                2 * 2 * 2 * 301 * 256);
-  check_decode(k, s, SPLITK, "head_dim=64 dtype=bf16", "b=1,hq=4,hkv=1,sq=1,sk=77,d=64", 3, 2 * 77 * 128);
-  check_decode(k, s, SPLITK, "head_dim=32 dtype=f32 vec=1", "b=1,hq=1,hkv=1,sq=1,sk=33,d=32", 2, 2 * 33 * 128);
+  check_decode(k, s, SPLITK, "head_dim=64 dtype=bf16", "b=1,hq=4,hkv=1,sq=1,sk=77,d=64", 3,
+               2 * 77 * 128);
+  check_decode(k, s, SPLITK, "head_dim=32 dtype=f32 vec=1", "b=1,hq=1,hkv=1,sq=1,sk=33,d=32", 2,
+               2 * 33 * 128);
   check_decode(k, s, MMA, "head_dim=128 dtype=f16", "b=2,hq=8,hkv=2,sq=1,sk=301,d=128", 7,
                2 * 2 * 2 * 301 * 256);
-  check_decode(k, s, MMA, "head_dim=96 dtype=bf16", "b=1,hq=6,hkv=1,sq=2,sk=77,d=96", 3, 2 * 77 * 192);
-  check_decode(k, s, MMA, "head_dim=256 dtype=bf16", "b=1,hq=1,hkv=1,sq=1,sk=33,d=256", 2, 2 * 33 * 512);
+  check_decode(k, s, MMA, "head_dim=96 dtype=bf16", "b=1,hq=6,hkv=1,sq=2,sk=77,d=96", 3,
+               2 * 77 * 192);
+  check_decode(k, s, MMA, "head_dim=256 dtype=bf16", "b=1,hq=1,hkv=1,sq=1,sk=33,d=256", 2,
+               2 * 33 * 512);
   check_decode(k, s, SPAN, "head_dim=128 dtype=f16", "b=2,hq=8,hkv=2,sq=1,sk=301,d=128", 7,
                2 * 2 * 2 * 301 * 256);
-  check_decode(k, s, SPAN, "head_dim=64 dtype=bf16", "b=3,hq=6,hkv=1,sq=2,sk=77,d=64", 50, 3 * 2 * 77 * 128);
-  check_decode(k, s, SPAN, "head_dim=256 dtype=bf16", "b=2,hq=1,hkv=1,sq=1,sk=33,d=256", 2, 2 * 2 * 33 * 512);
-  check_decode(k, s, SPAN, "head_dim=128 dtype=bf16 dtype_kv=e4m3", "b=2,hq=8,hkv=2,sq=1,sk=301,d=128", 7,
-               2 * 2 * 2 * 301 * 128);
-  check_decode(k, s, SPAN, "head_dim=64 dtype=f16 dtype_kv=e5m2", "b=1,hq=6,hkv=1,sq=2,sk=77,d=64", 3, 2 * 77 * 64);
+  check_decode(k, s, SPAN, "head_dim=64 dtype=bf16", "b=3,hq=6,hkv=1,sq=2,sk=77,d=64", 50,
+               3 * 2 * 77 * 128);
+  check_decode(k, s, SPAN, "head_dim=256 dtype=bf16", "b=2,hq=1,hkv=1,sq=1,sk=33,d=256", 2,
+               2 * 2 * 33 * 512);
+  check_decode(k, s, SPAN, "head_dim=128 dtype=bf16 dtype_kv=e4m3",
+               "b=2,hq=8,hkv=2,sq=1,sk=301,d=128", 7, 2 * 2 * 2 * 301 * 128);
+  check_decode(k, s, SPAN, "head_dim=64 dtype=f16 dtype_kv=e5m2", "b=1,hq=6,hkv=1,sq=2,sk=77,d=64",
+               3, 2 * 77 * 64);
   // K and V are one tensor: 1,152 bytes a key
-  check_decode(k, s, LATENT, "dtype=bf16", "b=3,hq=16,hkv=1,sq=2,sk=301,d=576,dv=512", 7, 3 * 301 * 1152);
+  check_decode(k, s, LATENT, "dtype=bf16", "b=3,hq=16,hkv=1,sq=2,sk=301,d=576,dv=512", 7,
+               3 * 301 * 1152);
   check_decode(k, s, FMA, "tile_q=4", "b=2,hq=8,hkv=2,sq=1,sk=301,d=128", 7, 2 * 2 * 2 * 301 * 512);
   session_close(s);
 }
 
-// Blocks that ask for work: what they count must not depend on which of the host's threads was first.
-// A block's first item takes it through two more instructions.
+// Blocks that ask for work: what they count must not depend on which of the host's threads was
+// first. A block's first item takes it through two more instructions.
 static void test_threads(void **state) {
   Kit *k = *state;
-  Kernel *kernel = kit_body(k, 1,
-                            "mov.u32 %r4, 0;\nL: atom.global.add.u32 %r2, [%rd0], 1;\n"
-                            "setp.ge.u32 %p0, %r2, 400; @%p0 bra DONE;\n"
-                            "setp.ne.u32 %p1, %r4, 0; @%p1 bra L; add.u32 %r4, %r4, 1; bra L;\nDONE:\n"
-                            "ret;");
+  Kernel *kernel =
+      kit_body(k, 1,
+               "mov.u32 %r4, 0;\nL: atom.global.add.u32 %r2, [%rd0], 1;\n"
+               "setp.ge.u32 %p0, %r2, 400; @%p0 bra DONE;\n"
+               "setp.ne.u32 %p1, %r4, 0; @%p1 bra L; add.u32 %r4, %r4, 1; bra L;\nDONE:\n"
+               "ret;");
   uint64_t first = 0;
   for (int threads = 1; threads <= 4; threads++) {
     device_sim_opts(k->dev, &(SimOpts){.threads = threads, .counters = true});
@@ -554,11 +601,14 @@ static void test_threads(void **state) {
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, kit_setup, kit_teardown)
   const struct CMUnitTest tests[] = {
-      T(test_global),     T(test_stores_and_atomics), T(test_distinct), T(test_shared),
-      T(test_pairs),      T(test_measured),           T(test_measured_ways), T(test_ldmatrix), T(test_local),
-      T(test_arithmetic), T(test_divergence),         T(test_lines),    T(test_off),
-      T(test_ways),       T(test_threads),
-      T(test_decode_reads_once),
+      T(test_global),        T(test_stores_and_atomics),
+      T(test_distinct),      T(test_shared),
+      T(test_pairs),         T(test_measured),
+      T(test_measured_ways), T(test_ldmatrix),
+      T(test_local),         T(test_arithmetic),
+      T(test_divergence),    T(test_lines),
+      T(test_off),           T(test_ways),
+      T(test_threads),       T(test_decode_reads_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,16 @@
-// decode_latent verified on the interpreter: lengths around the edges of tiles and spans, pages, lengths of
-// their own, heads and queries, and sanitized in several schedules; K and V of one tensor elsewhere.
+// decode_latent verified on the interpreter: lengths around the edges of tiles and spans, pages,
+// lengths of their own, heads and queries, and sanitized in several schedules; K and V of one
+// tensor elsewhere.
 #include "verify_data.h"
 #include "verify_kit.h"
 
 static void pass(Fixture *f, const char *params, const char *problem) {
-  fixture_pass(f, arena_printf(f->a, "decode_latent %s", params), arena_printf(f->a, "%s,d=576", problem));
+  fixture_pass(f, arena_printf(f->a, "decode_latent %s", params),
+               arena_printf(f->a, "%s,d=576", problem));
 }
 
-// One key less or more than a tile, than two; spans that begin and end within items, that hold several
-// items, none.  An odd number of tiles before an item lets the other group begin it.
+// One key less or more than a tile, than two; spans that begin and end within items, that hold
+// several items, none.  An odd number of tiles before an item lets the other group begin it.
 static void lengths_near_the_edges(void **state) {
   static const int edges[] = {0, 1, 63, 64, 65, 128, 191, 193};
   Fixture *f = *state;
@@ -31,7 +33,8 @@ static void heads_and_queries(void **state) {
   pass(f, "", "b=1,hq=16,hkv=1,sq=1,sk=1200,dtype=bf16,chunks=19"); // a piece for each tile
 }
 
-// Pages that are smaller, as large, larger than a tile, and no power of two; sequences without a key.
+// Pages that are smaller, as large, larger than a tile, and no power of two; sequences without a
+// key.
 static void pages_and_lengths(void **state) {
   static const int pages[] = {1, 16, 128, 24};
   Fixture *f = *state;
@@ -44,7 +47,8 @@ static void pages_and_lengths(void **state) {
 
 static void rules(void **state) {
   static const char *const given[] = {"", "", "alibi=1", "sinks=1", "lazy=0", ""};
-  static const char *const rest[] = {"window_left=70", "softcap=5", "sk=150", "sk=150", "scale=-0.1", "scale=0"};
+  static const char *const rest[] = {"window_left=70", "softcap=5",  "sk=150",
+                                     "sk=150",         "scale=-0.1", "scale=0"};
   Fixture *f = *state;
   for (int i = 0; i < 6; i++)
     pass(f, given[i], arena_printf(f->a, "b=1,hq=16,hkv=1,sq=3,%s%s,dtype=f16,causal=1,chunks=3",
@@ -58,7 +62,8 @@ static void sanitized(void **state) {
                       seed == 1 ? "b=1,hq=48,hkv=1,sq=2,sk=200,d=576,dtype=bf16,causal=1,chunks=3"
                                 : "b=1,hq=48,hkv=1,sq=2,sk=200,d=576,dtype=bf16,chunks=5", seed);
     fixture_sanitized(f, "decode_latent",
-                      "hq=16,hkv=1,sq=1,seqlens_k=70/0/130,page=16,d=576,dtype=bf16,chunks=3", seed);
+                      "hq=16,hkv=1,sq=1,seqlens_k=70/0/130,page=16,d=576,dtype=bf16,chunks=3",
+                      seed);
   }
 }
 

@@ -232,7 +232,8 @@ static void what_is_not_whole(void **state) {
   static const struct Case {
     const char *text, *why;
   } cases[] = {
-      {"b=2,hq=1,sq=4,sk=9,d=8,total_q=5", "total_q without seqlens_q, the queries of each sequence"},
+      {"b=2,hq=1,sq=4,sk=9,d=8,total_q=5",
+       "total_q without seqlens_q, the queries of each sequence"},
       {"b=2,hq=1,sq=4,d=8,seqlens_k=9/2,total_k=11,total_q=8", "total_q without seqlens_q"},
       {"b=2,hq=1,sq=4,sk=9,d=8,tk=18", "total_k without seqlens_k, the keys of each sequence"},
       {"b=2,hq=1,sq=4,sk=9,d=8,pages=3", "pages without page_size, the keys of a page"},

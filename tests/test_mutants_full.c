@@ -56,8 +56,9 @@ static int check_list(const Bench *b) {
     const Scored *x = &b->score.v[i];
     if (is_caught(x) || x->listed) continue;
     bad++;
-    print_error("docs/mutants.md: not told (%s): %s\n  a fault that must be told, or this row:\n%s\n",
-                x->j.changed ? "OTHER BITS" : "same bits", x->key, row_of(b->arena, x->key));
+    print_error(
+        "docs/mutants.md: not told (%s): %s\n  a fault that must be told, or this row:\n%s\n",
+        x->j.changed ? "OTHER BITS" : "same bits", x->key, row_of(b->arena, x->key));
   }
   return bad;
 }
@@ -77,7 +78,8 @@ static int check_rows(const Bench *b) {
     if (!ours || due) continue;
     bad++;
     print_error("docs/mutants.md: drop this row (%s): %.*s\n",
-                named ? "its mutants are told" : "there is no such line", (int)strcspn(at, "\n"), at);
+                named ? "its mutants are told" : "there is no such line", (int)strcspn(at, "\n"),
+                at);
   }
   return bad;
 }
@@ -118,7 +120,8 @@ static void test_list(void **state) {
 
 int main(int argc, char **argv) {
   only = argc > 1 ? argv[1] : NULL;
-  const struct CMUnitTest one[] = {cmocka_unit_test_setup_teardown(test_one, open_world, close_world)};
+  const struct CMUnitTest one[] = {
+      cmocka_unit_test_setup_teardown(test_one, open_world, close_world)};
   const struct CMUnitTest list[] = {
       cmocka_unit_test_setup_teardown(test_list, open_world, close_world)};
   return only ? cmocka_run_group_tests(one, NULL, NULL) : cmocka_run_group_tests(list, NULL, NULL);

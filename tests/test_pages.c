@@ -78,7 +78,7 @@ static void what_each_takes(void **state) {
   hold_rows("kernels.md", heading, &got, &want);
 }
 
-// ---- kernels.md: what the defaults take of an SM; registers are in test_pages_full ----------------
+// ---- kernels.md: what the defaults take of an SM; registers are in test_pages_full --------------
 static void what_defaults_take(void **state) {
   static const char heading[] = "What the defaults take of an SM";
   Pages *p = *state;

@@ -1,5 +1,6 @@
-// prefill_thread, prefill_tile and prefill_fma verified on the interpreter: every head_dim, shapes of
-// lanes and tiles, every rule, lengths near the edges of tiles, and sanitized in several schedules.
+// prefill_thread, prefill_tile and prefill_fma verified on the interpreter: every head_dim, shapes
+// of lanes and tiles, every rule, lengths near the edges of tiles, and sanitized in several
+// schedules.
 #include "verify_kit.h"
 
 #define FMA "prefill_fma tile_q=32 tile_k=32 warps=4 lanes_q=2"

@@ -155,7 +155,8 @@ static void a_mask_the_template_lacks_is_refused(void **state) {
 static void rules_the_template_lacks_are_refused(void **state) {
   Fixture *f = *state;
   TemplateInfo t = {.name = "prefill_x", .kind = KIND_PREFILL, .params = decls, .nparams = 2};
-  const char *const asks[] = {"wl=3", "wr=0", "softcap=2", "alibi=1", "sinks=1", "d=64,dv=32", "shared=1"};
+  const char *const asks[] = {"wl=3",    "wr=0",       "softcap=2", "alibi=1",
+                              "sinks=1", "d=64,dv=32", "shared=1"};
   for (int i = 0; i < 7; i++) {
     Params params = {0};
     diag_reset(f->d);
@@ -234,7 +235,8 @@ static void work_figures(void **state) {
   assert_true(problem_flops(accept(f, "b=1,hq=1,sq=5,sk=0,d=1,causal=1")) == 0);
   Problem *eight = accept(f, "hq=8,hkv=2,sk=10,d=64,dtype=f16,dtype_kv=e5m2");
   assert_true(eight->dtype == DT_F16 && problem_kv_dtype(eight, DT_F16) == DT_E5M2);
-  assert_string_equal(problem_text(f->a, eight), "b=1,hq=8,hkv=2,sk=10,d=64,dtype=f16,dtype_kv=e5m2");
+  assert_string_equal(problem_text(f->a, eight),
+                      "b=1,hq=8,hkv=2,sk=10,d=64,dtype=f16,dtype_kv=e5m2");
   assert_true(problem_kv_bytes(eight) == 2 * 2 * 10 * 64);
   assert_true(problem_kv_bytes(accept(f, "hq=8,hkv=2,sk=10,d=64,dtype=f16")) ==
               2.0 * 2 * 10 * 64 * 2);

@@ -263,7 +263,8 @@ static void same_key(AttnInputs *in, int64_t keys) {
       host_set(&in->k, 0, j, 0, e, host_get(&in->k, 0, 0, 0, e));
 }
 
-// Weights that are exact stay so in every draw: one key, or equal scores, whatever maximum a draw takes.
+// Weights that are exact stay so in every draw: one key, or equal scores, whatever maximum a draw
+// takes.
 static void draws_keep_what_is_exact(void **state) {
   Fixture *f = *state;
   const Dtype types[] = {DT_F32, DT_F16, DT_BF16};
@@ -281,8 +282,8 @@ static void draws_keep_what_is_exact(void **state) {
   }
 }
 
-// O of 8-bit inputs is rounded to the type that it has: equal weights leave that error alone, half an
-// ulp at most (plus what accumulators of 14 digits cut off four keys: nothing).
+// O of 8-bit inputs is rounded to the type that it has: equal weights leave that error alone, half
+// an ulp at most (plus what accumulators of 14 digits cut off four keys: nothing).
 static void o_of_eight_bits_is_rounded_to_its_type(void **state) {
   Fixture *f = *state;
   start(f, "hq=1,sq=1,sk=3,d=64,scale=0", DT_E4M3);
@@ -383,7 +384,8 @@ static void expect_keys(Fixture *f, int64_t i, int64_t from, int64_t to) {
   bool none = from == to;
   double mean = none ? 0 : (double)(from + to - 1) / 2, keys = (double)(to - from);
   assert_true(fabs(o_at(f, 0, i, 0, 0) - mean) < 1e-12);
-  assert_true(none ? lse_at(f, 0, 0, i) == -INFINITY : fabs(lse_at(f, 0, 0, i) - log(keys)) < 1e-14);
+  assert_true(none ? lse_at(f, 0, 0, i) == -INFINITY
+                   : fabs(lse_at(f, 0, 0, i) - log(keys)) < 1e-14);
 }
 
 static void windows_are_aligned_bottom_right(void **state) {
