@@ -109,8 +109,8 @@ static Status predict_point(Campaign *k, const Run *r, int point, const Ceiling 
   return st;
 }
 
-// The device's ceilings at the rung's size.  The device is closed again: the workers have their own,
-// and its memory is theirs.
+// The device's ceilings at the rung's size.  The device is closed again: the workers have their
+// own, and its memory is theirs.
 static Status measure_ceilings(Campaign *k, const Run *r, Ceiling *out) {
   Device *dev;
   Status st = cmd_device(k->c, &dev);
@@ -264,6 +264,7 @@ Status cmd_campaign(Cmd *c) {
   if (st) return st;
   if (k.wrong) return diag_fail(c->diag, ST_FAILED, "a variant did not pass verification");
   if (k.left_out) return diag_fail(c->diag, ST_FAILED, "a rung without a prediction was left out");
-  if (k.empty) return diag_fail(c->diag, ST_FAILED, "a rung ended without a variant that was timed");
+  if (k.empty)
+    return diag_fail(c->diag, ST_FAILED, "a rung ended without a variant that was timed");
   return ST_OK;
 }

@@ -14,8 +14,8 @@ static const char *params_text(Arena *a, const Params *p) {
 }
 
 static void print_text(Cmd *c, const PlannerChoice *choice, const Operator *op, const char *shape) {
-  printf("problem    %s\nshape      %s\ndevice     %s\n", problem_text(c->arena, op->problem), shape,
-         device_info(c->device)->name);
+  printf("problem    %s\nshape      %s\ndevice     %s\n", problem_text(c->arena, op->problem),
+         shape, device_info(c->device)->name);
   for (int i = 0; i < op->nsteps; i++) {
     const Step *s = &op->step[i];
     printf("launch %d   %s\n           grid %u, block %u, %u bytes of shared memory, hash %s\n",
@@ -112,7 +112,8 @@ static Status rows(Cmd *c, Session *s) {
     broken = broken || t.broken;
   }
   print_tally(&t);
-  return broken ? diag_fail(c->diag, ST_FAILED, "a row of the planner's tables can't be built") : ST_OK;
+  return broken ? diag_fail(c->diag, ST_FAILED, "a row of the planner's tables can't be built")
+                : ST_OK;
 }
 
 static void left_out(const char *store, int n, const char *what) {

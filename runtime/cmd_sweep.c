@@ -20,7 +20,8 @@ static int64_t points_to_try(const Run *r, int64_t limit) {
 static void tell_stored(const Rows *rows) {
   enum { NAMED = 8 };
   int told = 0;
-  printf("  from the store, not measured again (--again measures): %d of %d", rows->stored, rows->ok);
+  printf("  from the store, not measured again (--again measures): %d of %d", rows->stored,
+         rows->ok);
   for (int i = 0; i < rows->n && rows->stored < rows->ok; i++)
     if (params_get(&rows->v[i], "stored") && told++ < NAMED)
       printf("%s %s", told > 1 ? "," : ":", params_get(&rows->v[i], "point"));

@@ -14,8 +14,8 @@ static const char *own_program(Cmd *c) {
 
 // The options that a worker takes over as they were given.
 static const char *const *worker_args(Cmd *c) {
-  static const CliOptId passed[] = {OPT_DEVICE, OPT_THREADS, OPT_ISA,  OPT_SEED,
-                                     OPT_HOOK,   OPT_TARGET,  OPT_TEMPLATES, OPT_SCHEDULE, OPT_SANITIZE};
+  static const CliOptId passed[] = {OPT_DEVICE, OPT_THREADS,   OPT_ISA,      OPT_SEED,    OPT_HOOK,
+                                    OPT_TARGET, OPT_TEMPLATES, OPT_SCHEDULE, OPT_SANITIZE};
   enum { N = sizeof passed / sizeof *passed };
   const char **args = arena_array(c->arena, const char *, 2 * N + 3);
   int n = 0;

@@ -13,8 +13,8 @@ static int64_t bucket(int64_t n) {
   return b;
 }
 
-// What a problem may ask for beside its sizes that makes another text (factors of 8-bit inputs do not): the word of the shape, and what in a problem asks for it
-// (varlen: the shape's own lengths).
+// What a problem may ask for beside its sizes that makes another text (factors of 8-bit inputs do
+// not): the word of the shape, and what in a problem asks for it (varlen: the shape's own lengths).
 typedef struct Extra {
   const char *word, *problem;
   bool (*asked)(const Problem *p);
@@ -69,7 +69,8 @@ static Status shape_problem(Arena *a, const char *shape, Problem **out, Diag *d)
   if ((kv = strchr(type, '/'))) text = arena_printf(a, "%s,dtype_kv=%s", text, kv + 1);
   for (int i = 0; i < w.n; i++) {
     const char *name = w.v[i].name, *word = arena_printf(a, "%s=%s", name, w.v[i].value);
-    const char *more = !strcmp(name, "d") || !strcmp(name, "dv") || !strcmp(name, "causal") ? word : NULL;
+    const char *more =
+        !strcmp(name, "d") || !strcmp(name, "dv") || !strcmp(name, "causal") ? word : NULL;
     for (int k = 0; k < NEXTRAS && !more; k++)
       if (!strcmp(extras[k].word, word)) {
         more = extras[k].problem;
@@ -187,14 +188,16 @@ static const char *why_not_text(Session *s, Arena *a, const PlannerRow *r, const
                                 const Problem *p, const DeviceInfo *dev, PlannerChoice *choice) {
   const PlannerAsk plain = {.template_name = r->template_name};
   Fit measured = planner_fit(s, a, r->params, &plain, p, dev, r->template_name, choice);
-  if (measured.step != FIT_DONE) return arena_printf(a, "can't be built any more: %s", measured.why);
+  if (measured.step != FIT_DONE)
+    return arena_printf(a, "can't be built any more: %s", measured.why);
   choice->older = strcmp(measured.hash, r->hash) != 0;
   int64_t chunks = problem_int(choice->problem, "chunks", 0);
   if (problem_gives(p, "chunks") && problem_int(p, "chunks", 0) != chunks)
     return arena_printf(a, "measured with chunks=%lld", (long long)chunks);
   if (!(ask->given && ask->given->n) && !ask->build.hook_path && !ask->build.sm) return NULL;
   Fit fit = planner_fit(s, a, r->params, ask, p, dev, r->template_name, choice);
-  if (fit.step != FIT_DONE) return arena_printf(a, "can't be built with what is given: %s", fit.why);
+  if (fit.step != FIT_DONE)
+    return arena_printf(a, "can't be built with what is given: %s", fit.why);
   if (!same_params(&fit.resolved, &measured.resolved))
     return "measured with other parameters than those given";
   return NULL;
@@ -262,8 +265,9 @@ Status planner_choose(Session *s, Arena *a, const PlannerTable *t, const Planner
   if (st) return *out = found, st;
   problem_fill_from_params(p, &fit.resolved);
   if (by_row(s, a, t, ask, p, dev, out)) return ST_OK;
-  found.why = fit.smaller ? arena_printf(a, "%s, with %s to fit its shared memory", out->why, fit.smaller)
-                          : out->why;
+  found.why = fit.smaller
+                  ? arena_printf(a, "%s, with %s to fit its shared memory", out->why, fit.smaller)
+                  : out->why;
   for (int i = 0; i < found.npassed; i++)
     *arena_push(a, out->passed, out->npassed, out->passed_cap) = found.passed[i];
   found.passed = out->passed, found.npassed = out->npassed, found.passed_cap = out->passed_cap;

@@ -1,18 +1,19 @@
 // Planner: what to run for a Problem, from a readable text table.
 //
 //   device | driver | hash | template | shape | params | measured
-//   NVIDIA H200 | 580.95.05 | 7f3a... | decode_splitk | dtype=f32 d=128 group=1 causal=0 sq=1 sk=16384 work=8 |
+//   NVIDIA H200 | 580.95.05 | 7f3a... | decode_splitk |
+//       dtype=f32 d=128 group=1 causal=0 sq=1 sk=16384 work=8 |
 //       vec=4 chunks=64 | 18.20 us, 3687.0 GB/s, 82.1 % of roof, 2026-11-29T20:00:00Z
 //
 // (one line each; # begins a comment.)  A row counts for the device and driver it was measured on.
 // `hash` is that of the first step's text: where the generator makes another one by now, the row's
 // parameters are still the best known and are taken while they can be built, and that is said.  The
 // shape is a bucket: dtype, head size, queries per KV head, causal and whether there is one query
-// are exact; lengths and batch * heads_kv are rounded down to powers of two.  What a problem asks for
-// besides (window, softcap, alibi, sinks, varlen, paged, shared, dv, dtype_kv) stands behind.
+// are exact; lengths and batch * heads_kv are rounded down to powers of two.  What a problem asks
+// for besides (window, softcap, alibi, sinks, varlen, paged, shared, dv, dtype_kv) stands behind.
 //
-// Without a row the regime of the problem has an order of templates (planner_fit.c), and the first that
-// declares all that the problem asks for, and whose defaults fit the device, is taken.
+// Without a row the regime of the problem has an order of templates (planner_fit.c), and the first
+// that declares all that the problem asks for, and whose defaults fit the device, is taken.
 #ifndef PTXSMITH_PLANNER_H
 #define PTXSMITH_PLANNER_H
 
@@ -38,7 +39,8 @@ typedef struct PlannerChoice {
   const PlannerRow *row;  // NULL: no row holds, these are the template's defaults
   bool older;             // the row's text is another than the generator makes now
   const char *why;        // one sentence
-  const char **passed; int npassed, passed_cap; // rows of this shape and templates that do not do, and why
+  const char **passed;
+  int npassed, passed_cap; // rows of this shape and templates that do not do, and why
 } PlannerChoice;
 // What the asker has settled already.
 typedef struct PlannerAsk {
@@ -46,8 +48,8 @@ typedef struct PlannerAsk {
   const Params *given;       // a row holds only when it was measured with these; may be NULL
   VariantOpts build;         // a hook or a target: a template must take it
 } PlannerAsk;
-// Never fails for want of a row.  ST_INPUT: no template does the problem on this device, and what is in
-// the way of the nearest one.
+// Never fails for want of a row.  ST_INPUT: no template does the problem on this device, and what
+// is in the way of the nearest one.
 Status planner_choose(Session *s, Arena *a, const PlannerTable *t, const PlannerAsk *ask,
                       const Problem *p, const DeviceInfo *dev, PlannerChoice *out, Diag *d);
 // "tuned" or "default": where a choice's parameters came from.
@@ -55,7 +57,8 @@ const char *planner_source(const PlannerChoice *c);
 
 // What became of a row's text.
 typedef enum PlannerText { TEXT_SAME, TEXT_OTHER, TEXT_NONE } PlannerText;
-// Builds what the row says for a problem of its shape.  TEXT_NONE: it can't be built any more, *why.
+// Builds what the row says for a problem of its shape.  TEXT_NONE: it can't be built any more,
+// *why.
 PlannerText planner_row_text(Session *s, Arena *a, const PlannerRow *r, const char **why);
 
 // ---- planner_rows.c: rows from results ----------------------------------------------------------
@@ -75,8 +78,8 @@ Status planner_rows_from(Arena *a, const char *store, PlannerRows *out, Diag *d)
 typedef struct PlannerMerge {
   int added, replaced, kept; // kept: the row that was there is faster and still of the present text
 } PlannerMerge;
-// The table's text with the rows in it, all else as it was.  Rows of one shape stand with the fastest in
-// front, as far as their rates are said.
+// The table's text with the rows in it, all else as it was.  Rows of one shape stand with the
+// fastest in front, as far as their rates are said.
 Status planner_merge(Session *s, Arena *a, const Source *table, const PlannerRows *rows,
                      const char **out, PlannerMerge *done, Diag *d);
 

@@ -1,5 +1,5 @@
-// Which template a problem gets: what the templates declare decides, a table only says in which order
-// they are asked.
+// Which template a problem gets: what the templates declare decides, a table only says in which
+// order they are asked.
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 
 // ---- in which order -----------------------------------------------------------------------------
 
-// Rows (query x head) that share a key head fit a tile of decode_mma, and there are keys for several
-// chunks: blocks by query tiles alone would leave most SMs idle.
+// Rows (query x head) that share a key head fit a tile of decode_mma, and there are keys for
+// several chunks: blocks by query tiles alone would leave most SMs idle.
 static bool few_queries(const Problem *p) {
   enum { TILE_ROWS = 16, CHUNK_KEYS = 256 };
   int64_t sq = problem_int(p, "seqlen_q", 1), rows = 0;
@@ -33,10 +33,10 @@ typedef struct Regime {
   const char *order[ORDER_MOST]; // templates that are not named follow, by name
 } Regime;
 
-// docs/measurements.md: decode_mma is ahead where there are fewer items than SMs, decode_span elsewhere
-// and by far where lengths differ; decode_fma takes 0.91 of decode_splitk's time in fp32; in prefill
-// every rung of docs/ladder.md is faster than the one below.  What one kind can't do (pages, V of
-// another width) the other kind may.
+// docs/measurements.md: decode_mma is ahead where there are fewer items than SMs, decode_span
+// elsewhere and by far where lengths differ; decode_fma takes 0.91 of decode_splitk's time in fp32;
+// in prefill every rung of docs/ladder.md is faster than the one below.  What one kind can't do
+// (pages, V of another width) the other kind may.
 #define PREFILL "prefill_wgmma", "prefill_mma", "prefill_fma", "prefill_tile", "prefill_thread"
 static const Regime regimes[] = {
     {"few queries, many items", many_items,
@@ -60,7 +60,8 @@ static bool named(const char *const *names, int n, const char *name) {
 }
 
 // Every attention template: the regime's order, then the others.
-static Status candidates(Session *s, Arena *a, const Regime *r, const char ***out, int *n, Diag *d) {
+static Status candidates(Session *s, Arena *a, const Regime *r, const char ***out, int *n,
+                         Diag *d) {
   const TemplateInfo **all;
   int nall;
   Status st = session_templates(s, &all, &nall, d);
@@ -96,8 +97,8 @@ static const char *why_not_device(Arena *a, const Variant *v, const DeviceInfo *
   const char *name = v->tmpl->name;
   bool takes = m->sm_suffix ? dev->sm == m->sm && dev->sm_suffix : dev->sm >= m->sm;
   if (dev->sm && !takes)
-    return arena_printf(a, "%s needs sm_%d%.1s, %s is sm_%d%.1s", name, m->sm, &m->sm_suffix, dev->name,
-                        dev->sm, &dev->sm_suffix);
+    return arena_printf(a, "%s needs sm_%d%.1s, %s is sm_%d%.1s", name, m->sm, &m->sm_suffix,
+                        dev->name, dev->sm, &dev->sm_suffix);
   if (dev->ptx_version && m->version > dev->ptx_version)
     return arena_printf(a, "%s needs a driver that takes PTX %d.%d, this one ends at %d.%d",
                         name, m->version / 10, m->version % 10, dev->ptx_version / 10,
@@ -177,9 +178,10 @@ static const char *told(Arena *a, const char *name, const char *why) {
 
 // ---- defaults in less shared memory -------------------------------------------------------------
 
-// The declared values of a parameter that are less than the one that is resolved, the largest first.
-static int lower_values(Arena *a, const TemplateInfo *info, const Params *resolved, const char *name,
-                        long **out) {
+// The declared values of a parameter that are less than the one that is resolved, the largest
+// first.
+static int lower_values(Arena *a, const TemplateInfo *info, const Params *resolved,
+                        const char *name, long **out) {
   const char *now = params_get(resolved, name);
   int n = 0;
   *out = NULL;

@@ -9,8 +9,8 @@
 
 // ---- one row ------------------------------------------------------------------------------------
 
-// The problem with what it left open as the variant was built: its id is the template's name and all
-// parameters.
+// The problem with what it left open as the variant was built: its id is the template's name and
+// all parameters.
 static Problem *built_problem(Arena *a, const Problem *p, const char *id) {
   Problem *full = problem_copy(a, p);
   Params params = {0};
@@ -44,7 +44,8 @@ static const char *row_params(Arena *a, const Problem *p, const char *point) {
                       (long long)problem_int(p, "chunks", 0));
 }
 
-static const char *row_text(Arena *a, const char *template_name, const Problem *p, const Params *r) {
+static const char *row_text(Arena *a, const char *template_name, const Problem *p,
+                            const Params *r) {
   return arena_printf(a, "%s | %s | %s | %s | %s | %s | %s", result_text(r, "device_name"),
                       result_text(r, "driver"), result_text(r, "hash"), template_name,
                       planner_shape(a, built_problem(a, p, result_text(r, "id"))),
@@ -159,7 +160,8 @@ static bool row_at(Arena *a, const Lines *l, int at, PlannerRow *out) {
 }
 
 static bool same_place(const PlannerRow *x, const PlannerRow *y) {
-  return !strcmp(x->device, y->device) && !strcmp(x->driver, y->driver) && !strcmp(x->shape, y->shape);
+  return !strcmp(x->device, y->device) && !strcmp(x->driver, y->driver) &&
+         !strcmp(x->shape, y->shape);
 }
 
 // Before the first slower row of another template, else behind the last faster one, else at `gone`,

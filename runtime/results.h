@@ -4,8 +4,8 @@
 
 #include "../gen/variant.h"
 
-// One flat JSON object as name=value: texts as they were, numbers as they are written, true as 1, false
-// as 0, null as "".  False for anything else.
+// One flat JSON object as name=value: texts as they were, numbers as they are written, true as 1,
+// false as 0, null as "".  False for anything else.
 bool result_parse(Arena *a, const char *line, Params *out);
 
 typedef struct Results {

@@ -103,8 +103,8 @@ Status tune_check(Session *s, const Run *runs, int nruns, Diag *d) {
 
 // ---- before the worker --------------------------------------------------------------------------
 
-// Why a build failed.  A message that points into the PTX names the template as its origin: the text
-// is wrong.  Any other is the template's or the problem's no to this combination.
+// Why a build failed.  A message that points into the PTX names the template as its origin: the
+// text is wrong.  Any other is the template's or the problem's no to this combination.
 static void refuse(Outcome *out, Arena *a, const Diag *d) {
   const DiagMsg *m = d->first;
   while (m && m->severity != SEV_ERROR) m = m->next;
@@ -195,8 +195,9 @@ static Params job_fields(Tuner *t, const Run *r, const Params *params, const Pro
   params_set(a, &job, "seed", arena_printf(a, "%llu", (unsigned long long)t->opts.seed));
   const VariantOpts *build = &t->opts.build; // the worker has them from its command line
   if (build->hook_path) params_set(a, &job, "hook", build->hook_path);
-  if (build->sm) params_set(a, &job, "target", arena_printf(a, "sm_%d%.*s", build->sm,
-                                                            build->sm_suffix != 0, &build->sm_suffix));
+  if (build->sm)
+    params_set(a, &job, "target",
+               arena_printf(a, "sm_%d%.*s", build->sm, build->sm_suffix != 0, &build->sm_suffix));
   put_number(a, &job, "samples", t->opts.samples ? t->opts.samples : r->samples);
   put_number(a, &job, "threads", t->opts.threads);
   put_number(a, &job, "grid", t->opts.grid);
@@ -256,8 +257,8 @@ static bool same_value(const char *x, const char *y) {
   return numbers ? a == b && (fabs(a) < 0x1p53 || !strcmp(x, y)) : !strcmp(x, y);
 }
 
-// What makes two measurements one: all of the job but how its parameters are spelled, and the threads of
-// the host.
+// What makes two measurements one: all of the job but how its parameters are spelled, and the
+// threads of the host.
 static bool same_job(const Params *job, const Params *r) {
   static const char *const names[] = {"texts", "template", "problem", "seed", "hook", "target",
                                       "checks", "samples", "grid", "hot", "graph"};
@@ -288,7 +289,8 @@ static bool take_stored(Tuner *t, const Params *job, Outcome *out) {
 void tune_json_field(Json *j, const Param *f) {
   char *end;
   double x = strtod(f->value, &end);
-  static const char *const texts[] = {"hash", "texts", "prediction", "driver", "device_name", "why"};
+  static const char *const texts[] = {"hash",   "texts",       "prediction",
+                                      "driver", "device_name", "why"};
   bool text = !strcmp(f->name, "seed") && strlen(f->value) > 15; // more digits than a number keeps
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) text |= !strcmp(f->name, texts[i]);
   if (!text && end != f->value && !*end)
@@ -297,7 +299,8 @@ void tune_json_field(Json *j, const Param *f) {
     json_str(j, f->name, f->value);
 }
 
-static Status store_outcome(Tuner *t, const Run *r, const Params *job, const Outcome *out, Diag *d) {
+static Status store_outcome(Tuner *t, const Run *r, const Params *job, const Outcome *out,
+                            Diag *d) {
   Json j;
   json_begin(&j, t->arena);
   json_str(&j, "record", "result");

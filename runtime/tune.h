@@ -51,9 +51,9 @@ typedef struct Tuner {
 // Opens out_dir/NAME.jsonl.  The worker is started by the first point that needs one.
 Status tune_open(Session *s, const TuneOpts *o, const char *name, Tuner *out, Diag *d);
 void tune_close(Tuner *t);
-// What the store has from this device (its name) and driver and passed verification, stands for a point
-// of the same texts, problem and conditions: it is not run again.  A campaign measures what it
-// predicted, and does not ask for this.
+// What the store has from this device (its name) and driver and passed verification, stands for a
+// point of the same texts, problem and conditions: it is not run again.  A campaign measures what
+// it predicted, and does not ask for this.
 Status tune_resume(Tuner *t, const DeviceInfo *dev, Diag *d);
 bool tune_has_store(const Tuner *t); // there may be something to resume from
 void tune_begin_run(Tuner *t);
@@ -70,7 +70,8 @@ Status tune_check(Session *s, const Run *runs, int nruns, Diag *d);
 Status tune_run(Tuner *t, const Run *r, int point, double expected, const char *prediction,
                 Outcome *out, Diag *d);
 const char *outcome_name(OutcomeKind k);
-void tune_json_field(Json *j, const Param *f); // a number where the text is one, but for hashes and versions
+void tune_json_field(Json *j,
+                     const Param *f); // a number where the text is one, but for hashes and versions
 
 // The time now as "2026-11-29T19:00:00Z".
 const char *utc_now(Arena *a);

@@ -70,8 +70,9 @@ static void shapes_are_buckets(void **state) {
       planner_shape(a, problem_of(a, "b=3,hq=32,hkv=8,sq=1,sk=16384,d=128,dtype=bf16", d)),
       "dtype=bf16 d=128 group=4 causal=0 sq=1 sk=16384 work=16");
   // One key less is another bucket, one more is not; one query is not two.
-  assert_string_equal(planner_shape(a, problem_of(a, "b=1,hq=8,hkv=8,sq=2,sk=16383,d=64,causal=1", d)),
-                      "dtype=f32 d=64 group=1 causal=1 sq=2 sk=8192 work=8");
+  assert_string_equal(
+      planner_shape(a, problem_of(a, "b=1,hq=8,hkv=8,sq=2,sk=16383,d=64,causal=1", d)),
+      "dtype=f32 d=64 group=1 causal=1 sq=2 sk=8192 work=8");
   assert_string_equal(planner_shape(a, problem_of(a, "b=1,hq=8,hkv=8,sq=3,sk=16385,d=64", d)),
                       "dtype=f32 d=64 group=1 causal=0 sq=2 sk=16384 work=8");
   assert_string_equal(planner_shape(a, problem_of(a, "b=0,hq=8,hkv=8,sq=1,sk=0,d=64", d)),
@@ -159,7 +160,8 @@ static void assert_passed(Setup *u, const char *row, const char *why) {
 static void rows_that_do_not_hold_are_passed_with_the_reason(void **state) {
   (void)state;
   Setup u = make_setup();
-  assert_passed(&u, row_of(&u, "OTHER", "1.2", u.hash, NULL, "vec=2 chunks=7"), "measured on OTHER");
+  assert_passed(&u, row_of(&u, "OTHER", "1.2", u.hash, NULL, "vec=2 chunks=7"),
+                "measured on OTHER");
   assert_passed(&u, row_of(&u, "GPU", "1.3", u.hash, NULL, "vec=2"),
                 "measured with driver 1.3, this is 1.2");
   assert_passed(&u, row_of(&u, "GPU", "1.2", u.hash, NULL, "vek=2"), "can't be built any more");
@@ -230,7 +232,8 @@ static void a_rows_parameters_with_a_hook(void **state) {
   ask.build = (VariantOpts){.hook_path = "/nowhere.hook"};
   c = choose_with(&u, row_of(&u, "GPU", "1.2", u.hash, NULL, "vec=2"), &ask);
   assert_null(c.row);
-  assert_non_null(strstr(c.passed[0], "can't be built with what is given: can't open '/nowhere.hook'"));
+  assert_non_null(
+      strstr(c.passed[0], "can't be built with what is given: can't open '/nowhere.hook'"));
   close_setup(&u);
 }
 
@@ -238,10 +241,16 @@ static void a_rows_parameters_with_a_hook(void **state) {
 static void rules_are_part_of_the_shape(void **state) {
   (void)state;
   Setup u = make_setup();
-  static const char *const more[][2] = {
-      {"wl=3", " window=1"}, {"wr=0", " window=1"}, {"softcap=3", " softcap=1"},
-      {"alibi=1,sinks=1", " alibi=1 sinks=1"}, {"seqlens_k=9", " varlen=1"},
-      {"page=16", " paged=1"}, {"dv=32", " dv=32"}, {"shared=1,dv=32", " dv=32 shared=1"}, {"descale=1", ""}, {"dv=64", ""}};
+  static const char *const more[][2] = {{"wl=3", " window=1"},
+                                        {"wr=0", " window=1"},
+                                        {"softcap=3", " softcap=1"},
+                                        {"alibi=1,sinks=1", " alibi=1 sinks=1"},
+                                        {"seqlens_k=9", " varlen=1"},
+                                        {"page=16", " paged=1"},
+                                        {"dv=32", " dv=32"},
+                                        {"shared=1,dv=32", " dv=32 shared=1"},
+                                        {"descale=1", ""},
+                                        {"dv=64", ""}};
   Arena *a = u.d->arena;
   const char *plain = planner_shape(a, u.p);
   for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
@@ -299,8 +308,8 @@ static void sweeps_make_rows_that_parse(void **state) {
   diag_free(d);
 }
 
-// Rows whose text has changed since are told here (and by `ptxsmith plan --rows`); one that can't be
-// built any more is wrong.
+// Rows whose text has changed since are told here (and by `ptxsmith plan --rows`); one that can't
+// be built any more is wrong.
 static void the_built_in_table_can_be_built(void **state) {
   (void)state;
   Diag *d = diag_new();
@@ -330,7 +339,11 @@ static void the_built_in_table_can_be_built(void **state) {
 static void what_became_of_a_rows_text(void **state) {
   (void)state;
   Setup u = make_setup();
-  static const struct { const char *name, *shape, *params; PlannerText want; const char *why; } cases[] = {
+  static const struct {
+    const char *name, *shape, *params;
+    PlannerText want;
+    const char *why;
+  } cases[] = {
       {"decode_splitk", NULL, "vec=2", TEXT_SAME, NULL},
       {"decode_splitk", NULL, "vec=2 chunks=7", TEXT_SAME, NULL},
       {"decode_splitk", NULL, "vec=4", TEXT_OTHER, NULL},
@@ -342,8 +355,8 @@ static void what_became_of_a_rows_text(void **state) {
        "is no shape"},
       {"decode_splitk", "dtype=f32 d=64 group=1 causal=0 sq=1 sk=1024 work=8 window=1", "vec=2",
        TEXT_NONE, "decode_splitk has no sliding window"},
-      {"decode_span", "dtype=bf16/e4m3 d=64 group=8 causal=0 sq=1 sk=1024 work=1 varlen=1 paged=1", "",
-       TEXT_OTHER, NULL},
+      {"decode_span", "dtype=bf16/e4m3 d=64 group=8 causal=0 sq=1 sk=1024 work=1 varlen=1 paged=1",
+       "", TEXT_OTHER, NULL},
       {"prefill_mma", "dtype=f16 d=192 group=1 causal=1 sq=64 sk=64 work=2 dv=128 alibi=1", "",
        TEXT_OTHER, NULL},
   };

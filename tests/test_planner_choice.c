@@ -123,7 +123,8 @@ static void what_is_planned_is_right(void **state) {
 static void what_was_passed_over_is_told(void **state) {
   Fixture *f = *state;
   PlannerChoice c;
-  assert_int_equal(choose(f, "hq=2,sq=40,sk=70,d=32,dtype=f16,page=16", &gpus[SM_80], &c), ST_INPUT);
+  assert_int_equal(choose(f, "hq=2,sq=40,sk=70,d=32,dtype=f16,page=16", &gpus[SM_80], &c),
+                   ST_INPUT);
   assert_string_equal(f->d->first->what,
                       "no template does this on sm_80; nearest: decode_span: head_dim=32 is not "
                       "legal: head_dim is 64, 96, 128, 192 or 256");
@@ -137,7 +138,8 @@ static void what_was_passed_over_is_told(void **state) {
   assert_int_equal(choose(f, "hq=2,sq=40,sk=70,d=64,dtype=bf16", &gpus[SM_80], &c), ST_OK);
   assert_int_equal(c.npassed, 1);
   assert_string_equal(c.passed[0], "prefill_wgmma needs sm_90a, sm_80 is sm_80");
-  // Fewer stages first, then fewer warps: 4 warps of decode_mma fit 99 KB with the stages there are.
+  // Fewer stages first, then fewer warps: 4 warps of decode_mma fit 99 KB with the stages there
+  // are.
   assert_int_equal(choose(f, "hq=2,sq=1,sk=300,d=64,dtype=bf16", &gpus[SM_120A], &c), ST_OK);
   assert_string_equal(params_get(&c.params, "warps"), "4");
   assert_non_null(strstr(c.why, ", with warps=4 to fit its shared memory"));
@@ -152,7 +154,8 @@ static void every_template_of_the_order_is_there(void **state) {
   int n, attention = 0;
   PlannerChoice c;
   assert_int_equal(session_templates(f->s, &all, &n, f->d), ST_OK);
-  for (int i = 0; i < n; i++) attention += all[i]->kind == KIND_PREFILL || all[i]->kind == KIND_DECODE;
+  for (int i = 0; i < n; i++)
+    attention += all[i]->kind == KIND_PREFILL || all[i]->kind == KIND_DECODE;
   assert_int_equal(choose(f, "hq=2,sq=40,sk=70,d=40", &gpus[SM_90A], &c), ST_INPUT);
   assert_int_equal(c.npassed, attention); // each is asked once
   assert_true(!strncmp(c.passed[0], "prefill_wgmma", 13));

@@ -122,7 +122,8 @@ static void write_store(Arena *a, const Line *lines, int n, Diag *d) {
   Store s;
   unlink(path);
   assert_int_equal(store_open(a, path, &s, d), ST_OK);
-  for (int i = 0; i < n; i++) assert_int_equal(store_append(&s, line_text(a, &lines[i]), false, d), ST_OK);
+  for (int i = 0; i < n; i++)
+    assert_int_equal(store_append(&s, line_text(a, &lines[i]), false, d), ST_OK);
   store_close(&s);
 }
 
@@ -148,12 +149,18 @@ static void the_fastest_of_each_shape_and_template(void **state) {
   PlannerRows r;
   STORE(a, d, {.us = 9, .rate = 300, .point = "tile_q=64"},
         {.us = 8, .rate = 340.25, .point = "tile_q=128 warps=8", .graph = 1},
-        {.us = 7, .rate = 330, .point = "tile_k=32", .problem = "b=33,hq=16,sq=600,sk=600,d=128,causal=1"},
+        {.us = 7,
+         .rate = 330,
+         .point = "tile_k=32",
+         .problem = "b=33,hq=16,sq=600,sk=600,d=128,causal=1"},
         {.us = 2, .rate = 900, .kind = "failed"}, {.us = 2, .rate = 900, .modelled = 1},
         {.us = 2, .rate = 900, .extra = "hook"}, {.us = 2, .rate = 900, .extra = "target"},
         {.us = 2, .rate = 900, .problem = "nonsense"},
         {.us = 5, .rate = 500, .template_name = "prefill_wgmma"},
-        {.us = 4, .rate = 3000, .template_name = "decode_span", .point = "warps=8",
+        {.us = 4,
+         .rate = 3000,
+         .template_name = "decode_span",
+         .point = "warps=8",
          .problem = "b=8,hq=32,hkv=8,sq=1,sk=8192,d=128,chunks=64,dtype=bf16"});
   append_raw("{\"record\":\"result\",\"kind\":\"ok\",\"med");
   if (planner_rows_from(a, path, &r, d)) fail_msg("%s", diag_text(d));
@@ -215,13 +222,15 @@ static void rows_go_where_they_belong(void **state) {
                     far[] = ROW("1", HASH, "prefill_mma", S2, "", "9 us, 310.0 GFLOP/s"),
                     old[] = ROW("0", HASH, "prefill_mma", S1, "", "99 GFLOP/s"),
                     wgmma[] = ROW("1", HASH, "prefill_wgmma", S1, "", "4 us, 610.0 GFLOP/s"),
-                    again[] = ROW("1", "00000000000000aa", "prefill_mma", S1, "tile_q=64", "8 us, 0.35 TFLOP/s"),
+                    again[] = ROW("1", "00000000000000aa", "prefill_mma", S1, "tile_q=64",
+                                  "8 us, 0.35 TFLOP/s"),
                     slow[] = ROW("1", HASH, "prefill_tile", S1, "", "7 us, 1.5 GFLOP/s"),
                     other[] = ROW("2", HASH, "prefill_mma", S1, "", "7 us, 305.0 GFLOP/s");
   const char *table = arena_printf(a, "# head\n\n%s\n%s\n# tail\n%s\n%s\n", mma, fma, far, old);
   // Faster than those of its shape: in front of the first of them.
-  assert_string_equal(merged(s, a, table, wgmma, &m, d),
-                      arena_printf(a, "# head\n\n%s\n%s\n%s\n# tail\n%s\n%s\n", wgmma, mma, fma, far, old));
+  assert_string_equal(
+      merged(s, a, table, wgmma, &m, d),
+      arena_printf(a, "# head\n\n%s\n%s\n%s\n# tail\n%s\n%s\n", wgmma, mma, fma, far, old));
   assert_int_equal(m.added, 1);
   // The same template and shape: in its place.
   assert_string_equal(merged(s, a, table, again, &m, d),
@@ -229,8 +238,9 @@ static void rows_go_where_they_belong(void **state) {
   assert_int_equal(m.added, 0);
   assert_int_equal(m.replaced, 1);
   // Slower than all: behind them.  Another driver's rows are another matter.
-  assert_string_equal(merged(s, a, table, slow, &m, d),
-                      arena_printf(a, "# head\n\n%s\n%s\n%s\n# tail\n%s\n%s\n", mma, fma, slow, far, old));
+  assert_string_equal(
+      merged(s, a, table, slow, &m, d),
+      arena_printf(a, "# head\n\n%s\n%s\n%s\n# tail\n%s\n%s\n", mma, fma, slow, far, old));
   assert_string_equal(merged(s, a, table, other, &m, d), arena_printf(a, "%s%s\n", table, other));
   assert_string_equal(merged(s, a, NULL, other, &m, d), arena_printf(a, "%s\n", other));
   // A faster row gives way when its text is no longer made, and stays when it is.
@@ -243,11 +253,13 @@ static void rows_go_where_they_belong(void **state) {
   Params none = {0};
   Problem *p;
   Operator *op;
-  assert_int_equal(problem_parse(a, "b=1,hq=32,sq=512,sk=512,d=128,dtype=bf16,causal=0", &p, d), ST_OK);
+  assert_int_equal(problem_parse(a, "b=1,hq=32,sq=512,sk=512,d=128,dtype=bf16,causal=0", &p, d),
+                   ST_OK);
   if (operator_make(s, "prefill_mma", &none, p, NULL, &op, d)) fail_msg("%s", diag_text(d));
   hash = arena_strdup(a, op->step[0].variant->hash);
   operator_free(op);
-  const char *present = arena_printf(a, "GPU | 1 | %s | prefill_mma | " S1 " |  | 300.0 GFLOP/s", hash);
+  const char *present =
+      arena_printf(a, "GPU | 1 | %s | prefill_mma | " S1 " |  | 300.0 GFLOP/s", hash);
   assert_string_equal(merged(s, a, present, now, &m, d), arena_printf(a, "%s\n", present));
   assert_int_equal(m.kept, 1);
   assert_int_equal(m.added + m.replaced, 0);

@@ -233,13 +233,15 @@ static void results_are_stored_and_point_at_predictions(void **state) {
 
 // ---- going on where a sweep ended ---------------------------------------------------------------
 
-#define FOUR "return { template = 'faulty', problems = { " PROBLEM " },\n"                          \
-             "  params = { vec = { 1, 2, 4, 8 }, ahead = 0 } }\n"
+#define FOUR                                                                                       \
+  "return { template = 'faulty', problems = { " PROBLEM " },\n"                                    \
+  "  params = { vec = { 1, 2, 4, 8 }, ahead = 0 } }\n"
 
 static char *store_text(Arena *a, const char *name, uint32_t *nlines) {
   Source *src;
   Diag *d = diag_new();
-  if (source_read(a, arena_printf(a, "%s/%s.jsonl", folder, name), &src, d)) fail_msg("%s", diag_text(d));
+  if (source_read(a, arena_printf(a, "%s/%s.jsonl", folder, name), &src, d))
+    fail_msg("%s", diag_text(d));
   diag_free(d);
   *nlines = src->nlines;
   return (char *)src->text;
@@ -300,8 +302,8 @@ static void a_killed_sweep_goes_on(void **state) {
   close_sweep(&w);
 }
 
-// Another driver, other samples, another problem, a text that is another: measured.  Results that did not
-// pass, of whatever else is the same, count for nothing.
+// Another driver, other samples, another problem, a text that is another: measured.  Results that
+// did not pass, of whatever else is the same, count for nothing.
 static void only_the_same_measurement_stands(void **state) {
   (void)state;
   Sweep w;
@@ -327,9 +329,14 @@ static void only_the_same_measurement_stands(void **state) {
   tune_begin_run(&w.tuner);
   assert_non_null(run_point(&w, r, 0).stored);
   Params *before = &w.tuner.before.v[0];
-  static const char *const spoilt[][2] = {{"texts", "0123456789abcdef"}, {"seed", "2"}, {"hot", "1"},
-                                          {"graph", "1"}, {"grid", "7"}, {"checks", "sanitized"},
-                                          {"hook", "x.inc"}, {"template", "prefill_thread"}};
+  static const char *const spoilt[][2] = {{"texts", "0123456789abcdef"},
+                                          {"seed", "2"},
+                                          {"hot", "1"},
+                                          {"graph", "1"},
+                                          {"grid", "7"},
+                                          {"checks", "sanitized"},
+                                          {"hook", "x.inc"},
+                                          {"template", "prefill_thread"}};
   for (size_t i = 0; i < sizeof spoilt / sizeof *spoilt; i++) {
     const char *was = params_get(before, spoilt[i][0]);
     params_set(w.d->arena, before, spoilt[i][0], spoilt[i][1]);
@@ -387,7 +394,8 @@ static void wrong_scripts_are_told_apart(void **state) {
   assert_script_says("return require('../secret')", "no name of a module");
 }
 
-// Built-in scripts are for GPUs that are not at hand: each run has a point that can be built for it.
+// Built-in scripts are for GPUs that are not at hand: each run has a point that can be built for
+// it.
 static void built_in_scripts_can_be_run(void **state) {
   (void)state;
   static const char *const devices[] = {"cuda", "sim"};

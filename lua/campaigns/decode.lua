@@ -1,6 +1,6 @@
 -- The decode ladder, rung by rung, on the device that is there.  docs/ladder.md is its record.
--- Every rung says what it expects, and why, before it is measured.  On sim the same rungs have shapes
--- that an interpreter does in a second.
+-- Every rung says what it expects, and why, before it is measured.  On sim the same rungs have
+-- shapes that an interpreter does in a second.
 local on_sim = rawget(given, "device") == "sim"
 local attention = require("ptxsmith.attention")
 
@@ -64,7 +64,8 @@ local shapes = {
 
 if on_sim then shapes = { "b=1,hq=2,hkv=2,sk=1024", "b=2,hq=8,hkv=2,sk=640" } end
 
-local one_head = on_sim and "b=1,hq=2,hkv=2,sq=1,sk=1024,d=128" or "b=1,hq=8,hkv=8,sq=1,sk=16384,d=128"
+local one_head = on_sim and "b=1,hq=2,hkv=2,sq=1,sk=1024,d=128"
+  or "b=1,hq=8,hkv=8,sq=1,sk=16384,d=128"
 
 -- Chunks fill an H200; on sim there are fewer keys to split.
 local function chunks(list) return on_sim and { 1, 3 } or list end
@@ -90,7 +91,8 @@ return {
       doc = "what the second launch costs, beside R3",
       template = "decode_mma",
       problems = { one_head .. ",dtype=bf16" },
-      params = { chunks = chunks { 16, 33 }, warps = { 4 }, stages = { 3 }, tile_k = { 16, 32 }, fused = { false } },
+      params = { chunks = chunks { 16, 33 }, warps = { 4 }, stages = { 3 }, tile_k = { 16, 32 },
+        fused = { false } },
       predict = mma_us,
     },
     {
@@ -98,7 +100,8 @@ return {
       doc = "bf16, the whole table",
       template = "decode_mma",
       problems = table_of("bf16"),
-      params = { chunks = chunks { 1, 2, 4, 16, 33 }, warps = { 4, 8 }, stages = { 3 }, tile_k = { 16, 32 } },
+      params = { chunks = chunks { 1, 2, 4, 16, 33 }, warps = { 4, 8 }, stages = { 3 },
+        tile_k = { 16, 32 } },
       where = function(v, p)
         local blocks = p.batch * p.heads_kv * v.chunks
         return v.warps * v.tile_k <= 128 and (on_sim or blocks >= 120 and blocks <= 1100)
@@ -110,7 +113,8 @@ return {
       doc = "bf16, the whole table",
       template = "decode_span",
       problems = table_of("bf16"),
-      params = { chunks = on_sim and { 6, 8 } or { 128, 132 }, warps = { 4, 8 }, stages = { 3, 5 }, tile_q = { 4, 8 } },
+      params = { chunks = on_sim and { 6, 8 } or { 128, 132 }, warps = { 4, 8 }, stages = { 3, 5 },
+        tile_q = { 4, 8 } },
       where = function(v, p)
         local fits = v.warps * v.stages <= 24 and (v.warps == 4 or v.tile_q == 4)
         return fits and p.heads_q // p.heads_kv <= v.tile_q
@@ -122,7 +126,8 @@ return {
       doc = "134 MB of the campaign's own case",
       template = "decode_fma",
       problems = { one_head .. ",dtype=f32" },
-      params = { chunks = chunks { 16, 33 }, warps = { 4, 8 }, stages = { 6, 12 }, unroll = { 1, 2 }, tile_q = { 1 } },
+      params = { chunks = chunks { 16, 33 }, warps = { 4, 8 }, stages = { 6, 12 },
+        unroll = { 1, 2 }, tile_q = { 1 } },
       where = function(v) return v.warps * v.stages * v.unroll <= 96 end,
       predict = fma_us,
     },

@@ -1,6 +1,6 @@
 -- The first ladder: what wide loads buy a kernel that computes, and what chunks buy one that reads.
--- Every rung says what it expects, and why, before it is measured.  On sim the same rungs have shapes
--- that an interpreter does in a second.
+-- Every rung says what it expects, and why, before it is measured.  On sim the same rungs have
+-- shapes that an interpreter does in a second.
 local on_sim = rawget(given, "device") == "sim"
 local attention = require("ptxsmith.attention")
 
@@ -40,7 +40,8 @@ return {
       name = "prefill: vec",
       doc = "scalar loads to 16-byte loads",
       template = "prefill_thread",
-      problems = { on_sim and "b=1,hq=2,hkv=2,sq=96,sk=96,d=64" or "b=1,hq=32,hkv=32,sq=512,sk=512,d=64" },
+      problems = { on_sim and "b=1,hq=2,hkv=2,sq=96,sk=96,d=64"
+        or "b=1,hq=32,hkv=32,sq=512,sk=512,d=64" },
       params = { vec = { 1, 2, 4 }, slice = { 1 } },
       predict = prefill_us,
     },
@@ -48,8 +49,10 @@ return {
       name = "decode: chunks",
       doc = "one block a head to enough for every SM",
       template = "decode_splitk",
-      problems = { on_sim and "b=1,hq=2,hkv=2,sq=1,sk=1024,d=128" or "b=1,hq=8,hkv=8,sq=1,sk=16384,d=128" },
-      params = { chunks = on_sim and { 1, 2, 4 } or { 1, 2, 4, 8, 16, 32, 64 }, warps = { 4 }, unroll = { 4 }, vec = { 4 } },
+      problems = { on_sim and "b=1,hq=2,hkv=2,sq=1,sk=1024,d=128"
+        or "b=1,hq=8,hkv=8,sq=1,sk=16384,d=128" },
+      params = { chunks = on_sim and { 1, 2, 4 } or { 1, 2, 4, 8, 16, 32, 64 },
+        warps = { 4 }, unroll = { 4 }, vec = { 4 } },
       predict = decode_us,
     },
   },

@@ -1,6 +1,6 @@
 -- The prefill ladder, rung by rung, on the device that is there.  docs/ladder.md is its record.
--- Every rung says what it expects, and why, before it is measured.  On sim the same rungs have shapes
--- that an interpreter does in a second.
+-- Every rung says what it expects, and why, before it is measured.  On sim the same rungs have
+-- shapes that an interpreter does in a second.
 local on_sim = rawget(given, "device") == "sim"
 local attention = require("ptxsmith.attention")
 
@@ -15,12 +15,15 @@ local function thread_us(p, work, ceiling)
   }
 end
 
+-- SMs without a block idle.
+local function busy(work, ceiling) return math.min(1, work.blocks / ceiling.sm_count) end
+
 -- Several queries a thread: for 256 multiply-adds 440 issue slots with rows from L1, 370 with rows
--- from shared memory, and two warps a scheduler that wait for half of the time.  SMs without a block idle.
+-- from shared memory, and two warps a scheduler that wait for half of the time.
 local function tile_us(p, work, ceiling)
   local slots = work.params.stages == 0 and 440 or 370
   return {
-    us = attention.fma_us(p, ceiling) * slots / 256 / 0.5 / math.min(1, work.blocks / ceiling.sm_count),
+    us = attention.fma_us(p, ceiling) * slots / 256 / 0.5 / busy(work, ceiling),
     why = ("%d issue slots for 256 multiply-adds, and as long again in waiting"):format(slots),
   }
 end
@@ -31,7 +34,7 @@ local function fma_us(p, work, ceiling)
   local v, cut = work.params, 1
   if p.causal == 1 then cut = 1 + (v.tile_q + v.tile_k) / p.seqlen_k end
   return {
-    us = attention.fma_us(p, ceiling) * cut / (0.88 * 0.9) / math.min(1, work.blocks / ceiling.sm_count) + 2,
+    us = attention.fma_us(p, ceiling) * cut / (0.88 * 0.9) / busy(work, ceiling) + 2,
     why = "88 % of the issue slots are multiply-adds; a tenth is waiting",
   }
 end
@@ -89,7 +92,8 @@ end
 local function square(d, causal, dtype)
   local list = {}
   if on_sim then
-    return { ("b=1,hq=2,hkv=1,sq=160,sk=224,d=%d,causal=%d,dtype=%s"):format(d, causal, dtype or "bf16") }
+    local shape = "b=1,hq=2,hkv=1,sq=160,sk=224,d=%d,causal=%d,dtype=%s"
+    return { shape:format(d, causal, dtype or "bf16") }
   end
   for _, s in ipairs { 512, 2048, 8192 } do
     local h = 2048 // d

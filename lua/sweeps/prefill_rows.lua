@@ -3,17 +3,18 @@
 --
 --   ptxsmith sweep prefill_rows --device cuda:0 --into lua/planner.txt
 --
--- (`only=wgmma`, `only=mma` or `only=e4m3` takes a part; what was measured before an interruption is not
--- measured again.)  The points are those that docs/ladder.md found ahead somewhere.
+-- (`only=wgmma`, `only=mma` or `only=e4m3` takes a part; what was measured before an interruption is
+-- not measured again.)  The points are those that docs/ladder.md found ahead somewhere.
 local lengths = { 512, 1024, 2048, 4096, 8192, 16384 }
 
 -- d -> alternatives; what a point leaves open is the template's default.
 local spaces = {
   wgmma = {
     template = "prefill_wgmma", dtype = "bf16",
-    [64] = { params = { tile_q = { 64, 128, 192 }, tile_k = { 64, 128 }, per_sm = { 1, 3 }, stages = { 2, 3 } },
-      where = function(p)
-        if p.tile_q == 64 then return p.per_sm == 3 and p.tile_k == 64 end -- blocks that share an SM
+    [64] = { params = { tile_q = { 64, 128, 192 }, tile_k = { 64, 128 }, per_sm = { 1, 3 },
+        stages = { 2, 3 } },
+      where = function(p) -- blocks of one warpgroup share an SM
+        if p.tile_q == 64 then return p.per_sm == 3 and p.tile_k == 64 end
         return p.per_sm == 1 and p.tile_k == 128 and p.stages == 2
       end },
     [128] = { params = { tile_q = { 128 }, tile_k = { 96, 128, 144 } } },
