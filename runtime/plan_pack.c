@@ -43,8 +43,8 @@ static int64_t items_of_a_chunk(const Operator *op) {
   return items;
 }
 
-// Rows that the pieces of all keys are of: batch, KV heads and, where more queries than a tile has share a
-// key, tiles.
+// What the pieces of all keys are of: batch, KV heads and, where more queries than a tile has share
+// a key, tiles.
 static int64_t span_items(const Operator *op) {
   const ArgDecl *arrived = operator_arg(op, "arrived"); // one number for each
   int64_t shape[TENSOR_MAX_RANK], items = 1;
@@ -75,7 +75,8 @@ static int64_t whole_rounds(int64_t items, int64_t places, int64_t most) {
 // filled in whole rounds; others want enough blocks for a few to every SM.  No chunk of less than 256
 // keys, of latent ones, whose rows are longer, of 128.
 int64_t plan_chunks(const Operator *op) {
-  enum { WANTED_BLOCKS = 512, LEAST_KEYS = 256, LEAST_LATENT = 128, MOST = 256, SM_SMEM = 228 * 1024 };
+  enum { WANTED_BLOCKS = 512, LEAST_KEYS = 256, LEAST_LATENT = 128, MOST = 256 };
+  enum { SM_SMEM = 228 * 1024 };
   int64_t smem = op->step[0].variant->launch.smem_bytes, items = items_of_a_chunk(op);
   int64_t most = (problem_int(op->problem, "seqlen_k", 0) + LEAST_KEYS - 1) / LEAST_KEYS;
   int64_t rows = problem_int(op->problem, "batch", 1) * problem_int(op->problem, "heads_kv", 1);

@@ -194,7 +194,7 @@ Status inputs_make(const Problem *p, Dtype t, Fill fill, AttnInputs *out, Diag *
   Dtype kv = problem_kv_dtype(p, t);
   Status st = host_tensor_make(&out->q, t, 4, q, &layout_q, fill, d);
   if (st == ST_OK) st = make_with_tail(&out->k, kv, k, &layout_k, fill, d);
-  if (st == ST_OK && problem_int(p, "shared_kv", 0)) { // the same memory; what is written last holds
+  if (st == ST_OK && problem_int(p, "shared_kv", 0)) { // one memory; the last to write
     out->v = out->k;
     out->v.t.shape[3] = v[3];
   } else if (st == ST_OK) {

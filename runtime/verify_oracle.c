@@ -66,8 +66,8 @@ static Status hold_against_host(const DeviceOracle *o, const Problem *p, const A
 }
 
 // ---- the run -----------------------------------------------------------------------------------
-// Pages are how a kernel gets its keys, and a tensor that has values too; the oracle gets the same ones
-// row by row, and V as a tensor of its own.
+// Pages are how a kernel gets its keys, and a tensor that has values too; the oracle gets the same
+// ones row by row, and V as a tensor of its own.
 static Problem *unpaged(Arena *a, const Problem *p) {
   Problem *c = problem_copy(a, p);
   const char *const dropped[] = {"page_size", "pages", "pool_pages", "block_table", "chunks",

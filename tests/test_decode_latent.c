@@ -1,6 +1,7 @@
 // decode_latent verified on the interpreter: lengths around the edges of tiles and spans, pages,
-// lengths of their own, heads and queries, and sanitized in several schedules; K and V of one
-// tensor elsewhere.
+// lengths of their own, heads and queries, sanitized in several schedules; K and V of one tensor
+// elsewhere.
+#include "dense.h"
 #include "verify_data.h"
 #include "verify_kit.h"
 
@@ -33,8 +34,7 @@ static void heads_and_queries(void **state) {
   pass(f, "", "b=1,hq=16,hkv=1,sq=1,sk=1200,dtype=bf16,chunks=19"); // a piece for each tile
 }
 
-// Pages that are smaller, as large, larger than a tile, and no power of two; sequences without a
-// key.
+// Pages that are smaller, as large, larger than a tile, no power of two; sequences without a key.
 static void pages_and_lengths(void **state) {
   static const int pages[] = {1, 16, 128, 24};
   Fixture *f = *state;
@@ -47,8 +47,8 @@ static void pages_and_lengths(void **state) {
 
 static void rules(void **state) {
   static const char *const given[] = {"", "", "alibi=1", "sinks=1", "lazy=0", ""};
-  static const char *const rest[] = {"window_left=70", "softcap=5",  "sk=150",
-                                     "sk=150",         "scale=-0.1", "scale=0"};
+  static const char *const rest[] = {"window_left=70", "softcap=5", "sk=150", "sk=150",
+                                     "scale=-0.1", "scale=0"};
   Fixture *f = *state;
   for (int i = 0; i < 6; i++)
     pass(f, given[i], arena_printf(f->a, "b=1,hq=16,hkv=1,sq=3,%s%s,dtype=f16,causal=1,chunks=3",
@@ -95,12 +95,65 @@ static void one_tensor(void **state) {
   inputs_free(&in);
 }
 
+static void bind_own(Fixture *f, Operator *op, const char *name, const void *host, DevPtr *out) {
+  const ArgDecl *arg = operator_arg(op, name);
+  Tensor t = {.dtype = arg->dtype, .rank = arg->rank};
+  fixture_ok(f, arg_shape(arg, op->problem, t.shape, f->d));
+  tensor_dense(&t);
+  uint64_t bytes = tensor_span_bytes(&t);
+  if (!*out) fixture_ok(f, device_alloc(f->sim, bytes, name, out, f->d));
+  if (host) fixture_ok(f, device_write(f->sim, *out, host, bytes, f->d));
+  t.data = *out;
+  fixture_ok(f, operator_bind(op, name, &t, f->d));
+}
+
+// With check=1 an index that is none of the pool's and a length beyond the table are told of their
+// sequences, nobody else's memory is read, and the third sequence's answer is as ever.
+static void bad_tables_are_told(void **state) {
+  enum { ROW = 16 * 512 };
+  static uint16_t first[3 * ROW], again[3 * ROW];
+  const int32_t good[] = {4, 2, 0, 1, 5, 6, 7, 3, 8}, lens[] = {40, 33, 20}, none[3] = {0};
+  int32_t table[9], long_lens[] = {40, 1 << 30, 20}, told[3];
+  Fixture *f = *state;
+  Params given = {0};
+  Operator *op;
+  Dense buffers = {0};
+  PlanOpts plan = {.chunks = 3};
+  const char *name = fixture_variant(f, "decode_latent check=1", &given);
+  const char *text = "hq=16,hkv=1,sq=1,seqlens_k=40/33/20,page=16,pages=3,pool=9,d=576";
+  const Problem *p = fixture_problem(f, text);
+  device_sim_opts(f->sim, &(SimOpts){.threads = 1, .sanitize = true, .seed = 5});
+  fixture_ok(f, operator_make(f->s, name, &given, p, &plan, &op, f->d));
+  fixture_ok(f, operator_load(op, f->sim, f->d));
+  fixture_ok(f, operator_plan(op, f->sim, &plan, f->d));
+  fixture_ok(f, dense_bind(f->sim, op, 1, &buffers, f->d));
+  DevPtr at[4] = {0};
+  for (int bad = 0; bad < 3; bad++) { // the third is below the pool
+    memcpy(table, good, sizeof table);
+    if (bad) table[1] = bad == 1 ? 9 : -1;
+    bind_own(f, op, "block_table", table, &at[0]);
+    bind_own(f, op, "seqlens_k", bad ? long_lens : lens, &at[1]);
+    bind_own(f, op, "faults", none, &at[2]);
+    bind_own(f, op, "o", NULL, &at[3]);
+    fixture_ok(f, operator_launch(op, f->sim, f->d));
+    fixture_ok(f, device_read(f->sim, told, at[2], sizeof told, f->d));
+    fixture_ok(f, device_read(f->sim, bad ? again : first, at[3], sizeof first, f->d));
+    if (told[0] != (bad ? 1 : 0) || told[1] != (bad ? 2 : 0) || told[2])
+      fail_msg("table %d: faults %d %d %d", bad, told[0], told[1], told[2]);
+    if (bad) assert_memory_equal(first + 2 * ROW, again + 2 * ROW, ROW * sizeof *first);
+  }
+  for (int i = 0; i < 4; i++) device_free(f->sim, at[i]);
+  dense_free(f->sim, &buffers);
+  operator_free(op);
+  device_sim_opts(f->sim, &(SimOpts){.threads = 0});
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lengths_near_the_edges), cmocka_unit_test(heads_and_queries),
       cmocka_unit_test(pages_and_lengths),      cmocka_unit_test(rules),
       cmocka_unit_test(sanitized),              cmocka_unit_test(what_is_refused),
-      cmocka_unit_test(one_tensor),
+      cmocka_unit_test(one_tensor),             cmocka_unit_test(bad_tables_are_told),
   };
   return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }

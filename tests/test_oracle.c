@@ -129,7 +129,8 @@ static void pages(void **state) {
 // V of a latent tensor is the oracle's as a tensor of its own.
 static void one_tensor(void **state) {
   Fixture *f = *state;
-  Problem *p = complete(f, "b=2,hq=4,hkv=1,sq=2,seqlens_k=9/20,d=576,dv=512,dtype=bf16,causal=1", NULL);
+  const char *text = "b=2,hq=4,hkv=1,sq=2,seqlens_k=9/20,d=576,dv=512,dtype=bf16,causal=1";
+  Problem *p = complete(f, text, NULL);
   problem_set_int(p, "shared_kv", 1);
   same_on(f, p, NULL);
 }
