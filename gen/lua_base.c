@@ -99,9 +99,11 @@ static int pairs_next(lua_State *L) {
   }
 }
 
+// A value of ours may have a table of its fields: what its __pairs gives.
 static int base_pairs(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 1);
+  if (lua_isuserdata(L, 1) && luaL_callmeta(L, 1, "__pairs")) lua_replace(L, 1);
+  luaL_checktype(L, 1, LUA_TTABLE);
   int n = 0;
   for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) n++;
   lua_env_charge_steps(L, (uint64_t)n);

@@ -15,13 +15,24 @@ static const char environment_key = 0;
 
 const char *session_folder(const Session *s) { return s->dir; }
 
-Session *session_open(const char *dir, Diag *d) {
+static bool is_folder(const char *path) {
   struct stat st;
-  if (dir && (stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))) {
-    diag_fail(d, ST_INPUT, "'%s' is not a folder (it should hold templates/)", dir);
+  return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+// A folder of the user's that takes the place of nothing is the wrong one.
+static bool holds_some(Arena *a, const char *dir) {
+  return is_folder(arena_printf(a, "%s/templates", dir)) || is_folder(arena_printf(a, "%s/lua", dir));
+}
+
+Session *session_open(const char *dir, Diag *d) {
+  Arena *a = arena_new();
+  if (dir && (!is_folder(dir) || !holds_some(a, dir))) {
+    if (is_folder(dir)) diag_fail(d, ST_INPUT, "'%s' holds neither templates/ nor lua/", dir);
+    else diag_fail(d, ST_INPUT, "'%s' is not a folder (it should hold templates/)", dir);
+    arena_free(a);
     return NULL;
   }
-  Arena *a = arena_new();
   Session *s = arena_new_of(a, Session);
   s->arena = a;
   s->dir = dir ? arena_strdup(a, dir) : NULL;

@@ -133,8 +133,8 @@ static Status take_word(Parser *p, const char *word) {
   if (verb->most >= 0 && c->noperands == verb->most) {
     if (verb->params)
       return diag_error(p->d, NOWHERE, "%s: \"%s\" is not a name=value parameter", verb->name, word);
-    return diag_error(p->d, NOWHERE, "%s: \"%s\" is one word too many; usage: ptxsmith %s %s",
-                      verb->name, word, verb->name, verb->operands);
+    return diag_error(p->d, NOWHERE, "%s: \"%s\" is one word too many; usage: ptxsmith %s%s%s",
+                      verb->name, word, verb->name, *verb->operands ? " " : "", verb->operands);
   }
   *arena_push(p->a, c->operand, c->noperands, c->operand_cap) = word;
   return ST_OK;

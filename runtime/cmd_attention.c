@@ -34,11 +34,12 @@ static Status size_from_file(Cmd *c, Problem *p, const char *name, int64_t n, Cl
   return ST_OK;
 }
 
-// Sizes and element type from the headers of --q and --k; `p` has what --problem gives.
+// Sizes and element type from the headers of --q, --k and --v; `p` has what --problem gives.
 static Status problem_from_files(Cmd *c, Problem *p) {
-  NpyArray q, k;
+  NpyArray q, k, v;
   Status st = read_header(c, c->cli->text[OPT_Q], &q);
   if (!st) st = read_header(c, c->cli->text[OPT_K], &k);
+  if (!st) st = read_header(c, c->cli->text[OPT_V], &v);
   if (st) return st;
   const struct { const char *name; int64_t n; CliOptId opt; } sizes[] = {
       {"batch", q.shape[0], OPT_Q},    {"seqlen_q", q.shape[1], OPT_Q}, {"heads_q", q.shape[2], OPT_Q},
@@ -46,6 +47,8 @@ static Status problem_from_files(Cmd *c, Problem *p) {
   };
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !st; i++)
     st = size_from_file(c, p, sizes[i].name, sizes[i].n, sizes[i].opt);
+  if (!st && (v.shape[3] != q.shape[3] || problem_gives(p, "head_dim_v")))
+    st = size_from_file(c, p, "head_dim_v", v.shape[3], OPT_V);
   if (!p->has_dtype) {
     p->has_dtype = true;
     p->dtype = q.type == NPY_F16 ? DT_F16 : q.type == NPY_U16 ? DT_BF16 : DT_F32;
@@ -68,12 +71,14 @@ static Status read_real(Cmd *c, Subject *s) {
   int64_t b = problem_int(p, "batch", 1), d = problem_int(p, "head_dim", 1);
   int64_t q[4] = {b, problem_int(p, "seqlen_q", 1), problem_int(p, "heads_q", 1), d};
   int64_t kv[4] = {b, problem_int(p, "seqlen_k", 1), problem_int(p, "heads_kv", 1), d};
+  int64_t v[4] = {b, kv[1], kv[2], problem_head_dim_v(p)};
+  const int64_t *want[3] = {q, kv, v};
   HostTensor *to[3] = {&s->real.q, &s->real.k, &s->real.v};
   Status st = ST_OK;
   for (int i = 0; i < 3 && !st; i++) {
     const char *path = c->cli->text[real_opts[i].opt];
     st = npy_read_tensor(path, p->dtype, &layout_dense, to[i], c->diag);
-    if (!st) st = check_shape(c, path, to[i], i ? kv : q);
+    if (!st) st = check_shape(c, path, to[i], want[i]);
   }
   s->has_real = true;
   s->opts.real = &s->real;

@@ -43,10 +43,11 @@ static void json_device(Cmd *c, const DeviceInfo *i) {
   fputs(json_end(&j), stdout);
 }
 
-static Status show(Cmd *c, const char *spec) {
+static Status show(Cmd *c, const char *spec, bool head) {
   Device *dev;
   Status st = device_open(spec, &dev, c->diag);
   if (st) return st;
+  if (head && !cli_has(c->cli, OPT_JSON)) printf("ptxsmith %s\n", psm_version());
   if (cli_has(c->cli, OPT_JSON)) json_device(c, device_info(dev));
   else print_device(device_info(dev));
   device_close(dev);
@@ -56,13 +57,13 @@ static Status show(Cmd *c, const char *spec) {
 // Without --device: every GPU and sim; that there is no GPU is then said, not an error.
 Status cmd_info(Cmd *c) {
   bool json = cli_has(c->cli, OPT_JSON);
+  if (cli_has(c->cli, OPT_DEVICE)) return show(c, c->cli->text[OPT_DEVICE], true);
   if (!json) printf("ptxsmith %s\n", psm_version());
-  if (cli_has(c->cli, OPT_DEVICE)) return show(c, c->cli->text[OPT_DEVICE]);
   Diag *why = diag_new();
   int n = cuda_device_count(why);
   if (!n && !json) printf("no GPU: %s\n", why->first ? why->first->what : "the driver lists none");
   diag_free(why);
   Status st = ST_OK;
-  for (int i = 0; i < n && !st; i++) st = show(c, arena_printf(c->arena, "cuda:%d", i));
-  return st ? st : show(c, "sim");
+  for (int i = 0; i < n && !st; i++) st = show(c, arena_printf(c->arena, "cuda:%d", i), false);
+  return st ? st : show(c, "sim", false);
 }

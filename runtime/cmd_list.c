@@ -276,6 +276,8 @@ Status cmd_list(Cmd *c) {
   Session *s;
   Status st = cmd_session(c, &s);
   if (st) return st;
+  if (cli_has(c->cli, OPT_PROBLEMS) && c->cli->noperands)
+    return diag_error(c->diag, NOWHERE, "list: --problems stands without a template");
   if (cli_has(c->cli, OPT_PROBLEMS)) return list_problems(c, s);
   return c->cli->noperands ? list_template(c, s, c->cli->operand[0]) : list_templates(c, s);
 }

@@ -1,5 +1,6 @@
 // sweep: verifies, times and ranks the variants that a script asks for.
 #include "cmd_tune.h"
+#include "outfile.h"
 #include "planner.h"
 #include "progress.h"
 
@@ -91,11 +92,14 @@ Status cmd_sweep(Cmd *c) {
   Session *session;
   TuneOpts opts;
   Sweep s = {.c = c, .json = cli_has(c->cli, OPT_JSON)};
-  Status st = cmd_session(c, &session);
+  const char *into = c->cli->text[OPT_INTO]; // written in the end, tried before the work
+  Status st = into ? outfile_probe(c->arena, into, c->diag) : ST_OK;
+  if (!st) st = cmd_session(c, &session);
   if (!st) st = script_open(session, c->cli->operand[0], &c->cli->params, c->cli->text[OPT_HOOK],
                            &s.script, c->diag);
   if (st) return st;
-  st = cmd_tune_opts(c, session, s.script, &opts);
+  st = script_check_given(s.script, c->diag);
+  if (!st) st = cmd_tune_opts(c, session, s.script, &opts);
   if (!st) st = tune_open(session, &opts, script_name(s.script), &s.tuner, c->diag);
   const char *store = NULL;
   if (!st) {
@@ -107,7 +111,7 @@ Status cmd_sweep(Cmd *c) {
     tune_close(&s.tuner);
   }
   script_close(s.script);
-  if (!st && cli_has(c->cli, OPT_INTO)) st = cmd_rows_from(c, store);
+  if (!st && into) st = cmd_rows_from(c, store);
   if (st) return st;
   if (s.wrong) return diag_fail(c->diag, ST_FAILED, "a variant did not pass verification");
   if (s.empty) return diag_fail(c->diag, ST_FAILED, "a run ended without a variant that was timed");

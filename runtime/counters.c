@@ -29,6 +29,8 @@ static double *roof_field(Roof *roof, const char *name, size_t n) {
 }
 
 Status roof_parse(Arena *a, const char *text, Roof *roof, Diag *d) {
+  double *seen[FLOP_KIND_COUNT + 1];
+  int nseen = 0;
   for (const char *at = text; *at;) {
     size_t n = strcspn(at, "=,");
     double *to = roof_field(roof, at, n), v = 0;
@@ -42,6 +44,9 @@ Status roof_parse(Arena *a, const char *text, Roof *roof, Diag *d) {
     if (end == at + n || !(v > 0 && v < 1e12) || (*end && *end != ','))
       return diag_error(d, NOWHERE, "--roof: %.*s needs a rate, as dram=4491 (GB/s) or f32=66909 "
                         "(GFLOP/s)", (int)n, at);
+    for (int i = 0; i < nseen; i++)
+      if (seen[i] == to) return diag_error(d, NOWHERE, "--roof: %.*s is given twice", (int)n, at);
+    seen[nseen++] = to;
     *to = v;
     at = *end ? end + 1 : end;
   }

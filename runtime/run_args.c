@@ -209,7 +209,7 @@ void run_args_free(RunArg *args, int n) {
 
 // ---- tolerance ----------------------------------------------------------------------------------
 Status run_tolerance(Arena *a, const char *text, Tolerance *out, Diag *d) {
-  *out = (Tolerance){0};
+  *out = (Tolerance){.abs = -1, .rel = -1, .ulps = -1};
   for (const char *at = text; *at;) {
     size_t n = strcspn(at, "=");
     double *to = n == 3 && !memcmp(at, "abs", 3)    ? &out->abs
@@ -221,8 +221,12 @@ Status run_tolerance(Arena *a, const char *text, Tolerance *out, Diag *d) {
     if (!to || !(v >= 0) || !isfinite(v) || (*end && *end != ','))
       return BAD("--tolerance: \"%s\" is not abs=A, rel=R or ulps=U with numbers of 0 and more",
                  arena_strdup(a, at));
+    if (*to >= 0) return BAD("--tolerance: %.*s is given twice", (int)n, at);
     *to = v;
     at = *end ? end + 1 : end;
   }
+  double *all[] = {&out->abs, &out->rel, &out->ulps};
+  for (int i = 0; i < 3; i++)
+    if (*all[i] < 0) *all[i] = 0;
   return ST_OK;
 }

@@ -14,6 +14,7 @@ struct Script {
   Diag *d; // of the call that runs now
   const Source *src;
   const char *name, *hook_path;
+  const Params *given; bool *asked; // the command line's name=value pairs; those that were read
   Run *runs; int nruns;
   int runs_ref; // in Lua's registry: the list of runs
 };
@@ -119,14 +120,49 @@ static const char *base_name(Arena *a, const char *path) {
   return arena_strndup(a, base, strcspn(base, "."));
 }
 
-static void define_given(Script *s, const Params *given) {
-  lua_State *L = lua_env_state(s->env);
+// `given`: what the script never asks for is told in the end, so reading is seen.
+static int given_index(lua_State *L) {
+  Script *s = script_of(L);
+  const char *name = luaL_checkstring(L, 2), *value = NULL;
+  for (int i = 0; s->given && i < s->given->n; i++)
+    if (!strcmp(s->given->v[i].name, name)) {
+      value = s->given->v[i].value;
+      s->asked[i] = true;
+    }
+  lua_pushstring(L, value); // NULL: nil
+  return 1;
+}
+
+static int given_pairs(lua_State *L) {
+  Script *s = script_of(L);
   lua_newtable(L);
-  for (int i = 0; given && i < given->n; i++) {
-    lua_pushstring(L, given->v[i].value);
-    lua_setfield(L, -2, given->v[i].name);
+  for (int i = 0; s->given && i < s->given->n; i++) {
+    lua_pushstring(L, s->given->v[i].value);
+    lua_setfield(L, -2, s->given->v[i].name);
+    s->asked[i] = true;
   }
+  return 1;
+}
+
+static void define_given(Script *s, const Params *given) {
+  static const luaL_Reg meta[] = {{"__index", given_index}, {"__pairs", given_pairs}, {0}};
+  lua_State *L = lua_env_state(s->env);
+  s->given = given;
+  s->asked = arena_array(s->arena, bool, given ? given->n + 1 : 1);
+  lua_newuserdatauv(L, 0, 0);
+  luaL_newlib(L, meta);
+  lua_pushboolean(L, 0);
+  lua_setfield(L, -2, "__metatable");
+  lua_setmetatable(L, -2);
   lua_env_define(s->env, "given");
+}
+
+Status script_check_given(const Script *s, Diag *d) {
+  for (int i = 0; s->given && i < s->given->n; i++)
+    if (!s->asked[i])
+      return diag_error(d, (Place){.src = s->src}, "the script does not ask for %s, and it is given",
+                        s->given->v[i].name);
+  return ST_OK;
 }
 
 // Runs a chunk that leaves `module`.`function` on the stack.

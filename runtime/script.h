@@ -3,7 +3,8 @@
 //     require("ptxsmith.attention")     a module of lua/
 //     problem("b=1,..." or a name)      a problem's values as a table, with flops and kv_bytes
 //     refuse("what is wrong")           ends it with a message about the script as a whole
-//     given                             the name=value pairs of the command line, as text
+//     given                             the name=value pairs of the command line, as text: given.NAME,
+//                                       pairs(given)
 #ifndef PTXSMITH_SCRIPT_H
 #define PTXSMITH_SCRIPT_H
 
@@ -26,6 +27,8 @@ typedef struct Run {
 // `path`: a file, or the name of a built-in script ("quickstart", "lua/sweeps/quickstart.lua").
 Status script_open(Session *s, const char *path, const Params *given, const char *hook_path,
                    Script **out, Diag *d);
+// ST_INPUT when one of `given` was never read.
+Status script_check_given(const Script *s, Diag *d);
 void script_close(Script *s);
 const char *script_name(const Script *s); // the file's name without folder and ending
 const Run *script_runs(const Script *s, int *n);

@@ -1,7 +1,7 @@
 -- The first ladder: what wide loads buy a kernel that computes, and what chunks buy one that reads.
 -- Every rung says what it expects, and why, before it is measured.  On sim the same rungs have
 -- shapes that an interpreter does in a second.
-local on_sim = rawget(given, "device") == "sim"
+local on_sim = given.device == "sim"
 local attention = require("ptxsmith.attention")
 
 -- A read from memory takes about this long when the machine is busy (chunks=1 on an H200: 8 blocks

@@ -1,7 +1,7 @@
 -- The prefill ladder, rung by rung, on the device that is there.  docs/ladder.md is its record.
 -- Every rung says what it expects, and why, before it is measured.  On sim the same rungs have
 -- shapes that an interpreter does in a second.
-local on_sim = rawget(given, "device") == "sim"
+local on_sim = given.device == "sim"
 local attention = require("ptxsmith.attention")
 
 -- One query a thread: registers are filled from L1 at 128 bytes a clock, an element of K and V for

@@ -34,7 +34,7 @@ local spaces = {
   },
 }
 
-local only = rawget(given, "only")
+local only = given.only
 local order = only and { only } or { "wgmma", "mma", "e4m3" }
 local runs = {}
 for _, name in ipairs(order) do
