@@ -22,7 +22,8 @@ static bool is_folder(const char *path) {
 
 // A folder of the user's that takes the place of nothing is the wrong one.
 static bool holds_some(Arena *a, const char *dir) {
-  return is_folder(arena_printf(a, "%s/templates", dir)) || is_folder(arena_printf(a, "%s/lua", dir));
+  return is_folder(arena_printf(a, "%s/templates", dir)) ||
+         is_folder(arena_printf(a, "%s/lua", dir));
 }
 
 Session *session_open(const char *dir, Diag *d) {

@@ -132,7 +132,8 @@ static Status take_word(Parser *p, const char *word) {
   }
   if (verb->most >= 0 && c->noperands == verb->most) {
     if (verb->params)
-      return diag_error(p->d, NOWHERE, "%s: \"%s\" is not a name=value parameter", verb->name, word);
+      return diag_error(p->d, NOWHERE, "%s: \"%s\" is not a name=value parameter", verb->name,
+                        word);
     return diag_error(p->d, NOWHERE, "%s: \"%s\" is one word too many; usage: ptxsmith %s%s%s",
                       verb->name, word, verb->name, *verb->operands ? " " : "", verb->operands);
   }
@@ -193,11 +194,12 @@ static char *help_of_program(Arena *a) {
   for (int i = 0; i < CLI_VERB_COUNT; i++)
     if (cli_verbs[i].shown)
       t = arena_printf(a, "%s  %-9s %s\n", t, cli_verbs[i].name, cli_verbs[i].summary);
-  return arena_printf(a,
-                      "%s\n`ptxsmith help VERB` lists its options.\n"
-                      "Exit status: 0 good, 1 a check or verification failed, 2 bad usage or input,\n"
-                      "3 device or driver not available, 130 interrupted.\n",
-                      t);
+  return arena_printf(
+      a,
+      "%s\n`ptxsmith help VERB` lists its options.\n"
+      "Exit status: 0 good, 1 a check or verification failed, 2 bad usage or input,\n"
+      "3 device or driver not available, 130 interrupted.\n",
+      t);
 }
 
 char *cli_help(Arena *a, CliVerbId verb) {

@@ -22,9 +22,9 @@
   X(RUN, run, "FILE.ptx", 1, 1, false, true, "launch a kernel of any PTX on arguments of your own")\
   X(COUNTERS, counters, "TEMPLATE|FILE.ptx [name=value ...]", 1, 1, true, true,                    \
     "count what a launch does, line by line, on the interpreter")                                  \
-  X(SWEEP, sweep, "NAME|SCRIPT.lua [name=value ...]", 1, 1, true, true,                                 \
+  X(SWEEP, sweep, "NAME|SCRIPT.lua [name=value ...]", 1, 1, true, true,                            \
     "verify, time and rank the variants that a script asks for")                                   \
-  X(CAMPAIGN, campaign, "NAME|SCRIPT.lua", 1, 1, false, true,                                           \
+  X(CAMPAIGN, campaign, "NAME|SCRIPT.lua", 1, 1, false, true,                                      \
     "predict, then measure, rung by rung")                                                         \
   X(PLAN, plan, "PROBLEM", 0, 1, false, true, "what would run for a problem, and why")             \
   X(INFO, info, "", 0, 0, false, true, "devices, driver, build and host")                          \
@@ -57,37 +57,38 @@ enum { // the same as bits, for the table of options
 
 // id, name, letter (0: none), kind, the value as shown, verbs that take it, meaning.
 #define CLI_OPTS(X)                                                                                \
-  X(PROBLEM, "problem", 'p', TEXT, "NAME|b=1,hq=8,...",                                           \
-    IN_VERIFY | IN_BENCH | IN_WORKER | IN_COUNTERS,         \
+  X(PROBLEM, "problem", 'p', TEXT, "NAME|b=1,hq=8,...",                                            \
+    IN_VERIFY | IN_BENCH | IN_WORKER | IN_COUNTERS,                                                \
     "a problem by name (see list --problems) or by its values")                                    \
   X(PROBLEMS, "problems", 0, FLAG, "", IN_LIST, "the named problems instead of the templates")     \
   X(DEVICE, "device", 'd', TEXT, "auto|sim|cuda:N", IN_DEVICE,                                     \
     "where to run; auto is a GPU if there is one")                                                 \
-  X(GRID, "grid", 0, COUNT, "N", IN_TIMED, "N blocks, whatever there is to do; by default the template's rule")     \
+  X(GRID, "grid", 0, COUNT, "N", IN_TIMED,                                                         \
+    "N blocks, whatever there is to do; by default the template's rule")                           \
   X(SEED, "seed", 0, NUMBER, "N", IN_TIMED | IN_PTX, "seed of the random inputs")                  \
   X(Q, "q", 0, TEXT, "FILE.npy", IN_VERIFY | IN_BENCH, "queries [batch, seqlen_q, heads_q, d]")    \
   X(K, "k", 0, TEXT, "FILE.npy", IN_VERIFY | IN_BENCH, "keys [batch, seqlen_k, heads_kv, d]")      \
-  X(V, "v", 0, TEXT, "FILE.npy", IN_VERIFY | IN_BENCH, "values, shaped like the keys")             \
+  X(V, "v", 0, TEXT, "FILE.npy", IN_VERIFY | IN_BENCH, "values [batch, seqlen_k, heads_kv, dv]")   \
   X(SAVE, "save", 0, TEXT, "DIR", IN_VERIFY | IN_BENCH | IN_RUN,                                   \
-    "write the outputs there: o.npy and lse.npy, or argN.npy")           \
+    "write the outputs there: o.npy and lse.npy, or argN.npy")                                     \
   X(HOOK, "hook", 0, TEXT, "FILE.hook", IN_BUILD | IN_PLAN,                                        \
     "PTX lines of your own that change scores or mask keys")                                       \
-  X(TARGET, "target", 't', TEXT, "sm_NN[a|f]", IN_BUILD | IN_PLAN, "raise the target of the PTX")             \
+  X(TARGET, "target", 't', TEXT, "sm_NN[a|f]", IN_BUILD | IN_PLAN, "raise the target of the PTX")  \
   X(LOC, "loc", 0, FLAG, "", IN_GEN | IN_DUMP, "write .file and .loc, for profilers")              \
   X(OUTPUT, "output", 'o', TEXT, "FILE", IN_GEN, "write there; nothing is left when it fails")     \
   X(ANNOTATE, "annotate", 0, FLAG, "", IN_DUMP | IN_COUNTED,                                       \
-    "each PTX line with its template line; of counters: with its counts")                           \
+    "each PTX line with its template line; of counters: with its counts")                          \
   X(STATS, "stats", 0, FLAG, "", IN_DUMP, "instruction mix, registers, hot loop")                  \
   X(SASS, "sass", 0, FLAG, "", IN_DUMP, "machine code, by ptxas and a disassembler on the PATH")   \
   X(DIFF, "diff", 0, TEXT, "'[TEMPLATE|FILE.ptx] [name=value ...]'", IN_DUMP,                      \
-    "where another variant differs; parameters not given stay")                    \
+    "where another variant differs; parameters not given stay")                                    \
   X(KERNEL, "kernel", 'k', TEXT, "NAME", IN_PTX, "which kernel of the file, where it has several") \
   X(GRID3, "grid", 0, TEXT, "X[,Y[,Z]]", IN_PTX, "blocks (of a template: their number)")           \
   X(BLOCK, "block", 0, TEXT, "X[,Y[,Z]]", IN_PTX, "threads of a block")                            \
   X(CLUSTER, "cluster", 0, TEXT, "X[,Y[,Z]]", IN_PTX, "blocks of a cluster")                       \
   X(SMEM, "smem", 0, NUMBER, "BYTES", IN_PTX, "dynamic shared memory of a block")                  \
   X(ARG, "arg", 0, LIST, "SPEC", IN_PTX,                                                           \
-    "in:X.npy inout:f32[8]=iota out:f32[4,2] i32:7 tmap:... bytes:...")                              \
+    "in:X.npy inout:f32[8]=iota out:f32[4,2] i32:7 tmap:... bytes:...")                            \
   X(EXPECT, "expect", 0, LIST, "FILE.npy", IN_RUN,                                                 \
     "what the next output must hold; - leaves one out")                                            \
   X(TOLERANCE, "tolerance", 0, TEXT, "abs=A,rel=R,ulps=U", IN_RUN,                                 \
@@ -95,7 +96,7 @@ enum { // the same as bits, for the table of options
   X(COUNTERS, "counters", 0, FLAG, "", IN_VERIFY | IN_BENCH | IN_RUN,                              \
     "count one launch on the interpreter, line by line")                                           \
   X(ROOF, "roof", 0, TEXT, "dram=GB/s,f32=GFLOP/s,...", IN_COUNTED,                                \
-    "ceilings to hold --counters against; by default an H200's")                                     \
+    "ceilings to hold --counters against; by default an H200's")                                   \
   X(SAMPLES, "samples", 0, COUNT, "N", IN_BENCH | IN_SWEEP | IN_CAMPAIGN | IN_WORKER,              \
     "timed launches; by default as many as fit 200 ms")                                            \
   X(HOT, "hot", 0, FLAG, "", IN_BENCH | IN_SWEEP | IN_WORKER,                                      \
@@ -104,13 +105,14 @@ enum { // the same as bits, for the table of options
   X(OUT, "out", 0, TEXT, "DIR", IN_SWEEP | IN_CAMPAIGN, "folder of the results; out/ by default")  \
   X(LIMIT, "limit", 0, COUNT, "N", IN_SWEEP, "only the first N variants")                          \
   X(AGAIN, "again", 0, FLAG, "", IN_SWEEP, "measure what the store has already, too")              \
-  X(FROM, "from", 0, TEXT, "STORE.jsonl", IN_PLAN, "rows of the planner's table from a sweep's results")   \
+  X(FROM, "from", 0, TEXT, "STORE.jsonl", IN_PLAN,                                                 \
+    "rows of the planner's table from a sweep's results")                                          \
   X(INTO, "into", 0, TEXT, "TABLE.txt", IN_PLAN | IN_SWEEP,                                        \
     "put the rows that the results make into this table")                                          \
-  X(STEPS, "limit", 0, NUMBER, "N", IN_PTX | IN_VERIFY | IN_BENCH | IN_WORKER,                      \
-    "sim: at most N warp instructions a launch; 0: any number")             \
-  X(SWEEP_STEPS, "steps", 0, NUMBER, "N", IN_SWEEP | IN_CAMPAIGN,                                   \
-    "sim: at most N warp instructions a launch; 0: any number")                \
+  X(STEPS, "limit", 0, NUMBER, "N", IN_PTX | IN_VERIFY | IN_BENCH | IN_WORKER,                     \
+    "sim: at most N warp instructions a launch; 0: any number")                                    \
+  X(SWEEP_STEPS, "steps", 0, NUMBER, "N", IN_SWEEP | IN_CAMPAIGN,                                  \
+    "sim: at most N warp instructions a launch; 0: any number")                                    \
   X(SANITIZE, "sanitize", 0, FLAG, "", IN_TIMED | IN_RUN,                                          \
     "sim: look for data races, barrier misuse and unfinished copies")                              \
   X(SCHEDULE, "schedule", 0, NUMBER, "SEED", IN_TIMED | IN_RUN,                                    \
@@ -122,7 +124,8 @@ enum { // the same as bits, for the table of options
   X(ISA, "isa", 0, TEXT, "baseline|avx2|avx512", IN_DEVICE | IN_COUNTERS,                          \
     "sim's host instructions")                                                                     \
   X(ROWS, "rows", 0, FLAG, "", IN_PLAN, "the rows of the planner's tables: which still hold")      \
-  X(TEMPLATES, "templates", 0, TEXT, "DIR", IN_TEMPLATES, "a folder with templates/ and lua/ to use")    \
+  X(TEMPLATES, "templates", 0, TEXT, "DIR", IN_TEMPLATES,                                          \
+    "a folder with templates/ and lua/ to use")                                                    \
   X(JSON, "json", 0, FLAG, "", IN_REPORT, "one JSON object a line")                                \
   X(HELP, "help", 'h', FLAG, "", IN_ALL, "the verb's options")
 

@@ -28,8 +28,8 @@ static Status read_header(Cmd *c, const char *path, NpyArray *out) {
 static Status size_from_file(Cmd *c, Problem *p, const char *name, int64_t n, CliOptId opt) {
   const Value *v = problem_value(p, name);
   if (v && !v->implied && v->i != n)
-    return diag_error(c->diag, NOWHERE, "%s=%lld in the problem, but %s has %lld", name, (long long)v->i,
-                      c->cli->text[opt], (long long)n);
+    return diag_error(c->diag, NOWHERE, "%s=%lld in the problem, but %s has %lld", name,
+                      (long long)v->i, c->cli->text[opt], (long long)n);
   problem_set_int(p, name, n);
   return ST_OK;
 }
@@ -42,8 +42,9 @@ static Status problem_from_files(Cmd *c, Problem *p) {
   if (!st) st = read_header(c, c->cli->text[OPT_V], &v);
   if (st) return st;
   const struct { const char *name; int64_t n; CliOptId opt; } sizes[] = {
-      {"batch", q.shape[0], OPT_Q},    {"seqlen_q", q.shape[1], OPT_Q}, {"heads_q", q.shape[2], OPT_Q},
-      {"head_dim", q.shape[3], OPT_Q}, {"seqlen_k", k.shape[1], OPT_K}, {"heads_kv", k.shape[2], OPT_K},
+      {"batch", q.shape[0], OPT_Q},    {"seqlen_q", q.shape[1], OPT_Q},
+      {"heads_q", q.shape[2], OPT_Q},  {"head_dim", q.shape[3], OPT_Q},
+      {"seqlen_k", k.shape[1], OPT_K}, {"heads_kv", k.shape[2], OPT_K},
   };
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !st; i++)
     st = size_from_file(c, p, sizes[i].name, sizes[i].n, sizes[i].opt);
@@ -95,11 +96,12 @@ static Status check_ceiling(Cmd *c, const Problem *p) {
   const char *name = c->cli->operand[0];
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     if (cli_has(c->cli, others[i]))
-      return diag_error(c->diag, NOWHERE, "--%s is for attention, and %s is none", cli_opts[others[i]].name,
-                        name);
+      return diag_error(c->diag, NOWHERE, "--%s is for attention, and %s is none",
+                        cli_opts[others[i]].name, name);
   for (int i = 0; i < p->n; i++)
     if (strcmp(p->v[i].name, "words") && !p->v[i].implied)
-      return diag_error(c->diag, NOWHERE, "problem: %s is for attention; %s takes words", p->v[i].name, name);
+      return diag_error(c->diag, NOWHERE, "problem: %s is for attention; %s takes words",
+                        p->v[i].name, name);
   if (!p->has_dtype && !p->has_dtype_kv) return ST_OK;
   return diag_error(c->diag, NOWHERE, "problem: dtype is for attention; %s takes words", name);
 }

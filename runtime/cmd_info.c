@@ -17,10 +17,11 @@ static void print_device(const DeviceInfo *i) {
   printf("  driver       %s, CUDA %d.%d\n", i->driver, i->driver_version / 1000,
          i->driver_version / 10 % 100);
   printf("  SMs          %d at %.0f MHz\n", i->sm_count, i->clock_khz / 1e3);
-  printf("  memory       %.1f GiB, %.1f GiB free; L2 %.0f MiB\n", (double)i->memory_bytes / (1 << 30),
-         (double)i->memory_free / (1 << 30), (double)i->l2_bytes / (1 << 20));
-  printf("  shared       %u KiB a block, %u KiB on request, %u KiB an SM\n", i->smem_per_block >> 10,
-         i->smem_optin >> 10, i->smem_per_sm >> 10);
+  printf("  memory       %.1f GiB, %.1f GiB free; L2 %.0f MiB\n",
+         (double)i->memory_bytes / (1 << 30), (double)i->memory_free / (1 << 30),
+         (double)i->l2_bytes / (1 << 20));
+  printf("  shared       %u KiB a block, %u KiB on request, %u KiB an SM\n",
+         i->smem_per_block >> 10, i->smem_optin >> 10, i->smem_per_sm >> 10);
 }
 
 static void json_device(Cmd *c, const DeviceInfo *i) {

@@ -43,7 +43,8 @@ static bool any_size(const TemplateInfo *t, const char *value) {
 }
 
 // All at their defaults but one; NULL when that is not legal.
-static Variant *declared_with(Session *s, const TemplateInfo *t, const char *name, const char *value) {
+static Variant *declared_with(Session *s, const TemplateInfo *t, const char *name,
+                              const char *value) {
   Diag *quiet = diag_new();
   Arena *a = arena_new();
   Params p = {0};
@@ -99,7 +100,8 @@ static const char *lua_line(const Source *src, uint32_t line, const char **end) 
   return s;
 }
 
-// Adds a line of a call to what is between `start` and `to`; true when its closing parenthesis was there.
+// Adds a line of a call to what is between `start` and `to`; true when its closing parenthesis was
+// there.
 static bool take_call(const char *s, const char *end, int *depth, const char *start, char **to) {
   char quote = 0;
   for (; s < end; s++) {
@@ -122,7 +124,8 @@ static char *next_constraint(Arena *a, const Source *src, uint32_t *at) {
   static const char word[] = "constrain(";
   for (; src && *at <= src->nlines; ++*at) {
     const char *end, *line = lua_line(src, *at, &end);
-    if (!line || (size_t)(end - line) < sizeof word - 1 || memcmp(line, word, sizeof word - 1)) continue;
+    if (!line || (size_t)(end - line) < sizeof word - 1 || memcmp(line, word, sizeof word - 1))
+      continue;
     char *text = arena_alloc(a, src->len + src->nlines + 2), *to = text;
     int depth = 1;
     line += sizeof word - 1;

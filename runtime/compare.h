@@ -5,8 +5,8 @@
 #include "verify.h"
 
 // An element x expected agrees with `got` when |got - x| <= abs + rel |x| + ulps ulp(x), ulp being
-// that of the tensor's dtype.  `rounded` adds what one rounding to that dtype may: ulp(x)/2, nothing
-// where x is 0, which is no rounding.  All zero: equality.
+// that of the tensor's dtype.  `rounded` adds what one rounding to that dtype may: ulp(x)/2,
+// nothing where x is 0, which is no rounding.  All zero: equality.
 typedef struct Tolerance {
   double abs, rel, ulps;
   bool rounded;

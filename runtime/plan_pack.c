@@ -23,7 +23,8 @@ static const WorkSlot *slot_find(const Operator *op, const char *name) {
 }
 
 // ---- plan values -------------------------------------------------------------------------------
-// Chunks are the only dimension of the work: pieces of all keys of all sequences and heads together.
+// Chunks are the only dimension of the work: pieces of all keys of all sequences and heads
+// together.
 static bool of_all_keys(const Operator *op) {
   const LaunchRule *rule = &op->step[0].variant->launch;
   return rule->nwork == 1 && rule->work[0].name && !strcmp(rule->work[0].name, "chunks");
@@ -36,7 +37,8 @@ static int64_t items_of_a_chunk(const Operator *op) {
   for (int i = 0; i < rule->nwork; i++) {
     if (rule->work[i].name && !strcmp(rule->work[i].name, "chunks")) continue;
     Diag *ignored = diag_new();
-    if (dim_eval(&rule->work[i], op->problem, &n, ignored) == ST_OK && n > 0 && n < INT32_MAX / items)
+    if (dim_eval(&rule->work[i], op->problem, &n, ignored) == ST_OK && n > 0 &&
+        n < INT32_MAX / items)
       items *= n;
     diag_free(ignored);
   }
@@ -72,8 +74,8 @@ static int64_t whole_rounds(int64_t items, int64_t places, int64_t most) {
 
 // Of the Problem and the Params alone: the same problem gives the same bits everywhere.  A variant
 // that keeps its loads in shared memory fills an SM with one or two blocks, and PLAN_SMS are
-// filled in whole rounds; others want enough blocks for a few to every SM.  No chunk of less than 256
-// keys, of latent ones, whose rows are longer, of 128.
+// filled in whole rounds; others want enough blocks for a few to every SM.  No chunk of less than
+// 256 keys, of latent ones, whose rows are longer, of 128.
 int64_t plan_chunks(const Operator *op) {
   enum { WANTED_BLOCKS = 512, LEAST_KEYS = 256, LEAST_LATENT = 128, MOST = 256 };
   enum { SM_SMEM = 228 * 1024 };
@@ -128,15 +130,21 @@ static void complete_ceiling(Problem *p) {
 
 // What the problem says, and a variant that has nothing to do with it.
 static Status check_asked(const Operator *op, Diag *d) {
-  const Value *q = problem_value(op->problem, "seqlens_q"), *k = problem_value(op->problem, "seqlens_k");
-  const char *name = op->step[0].variant->tmpl ? op->step[0].variant->tmpl->name : op->step[0].variant->id;
+  const Value *q = problem_value(op->problem, "seqlens_q"),
+              *k = problem_value(op->problem, "seqlens_k");
+  const char *name =
+      op->step[0].variant->tmpl ? op->step[0].variant->tmpl->name : op->step[0].variant->id;
   for (int i = 0; q && i < q->nlist && !operator_arg(op, "cu_seqlens_q"); i++)
     if (q->list[i] != problem_int(op->problem, "seqlen_q", 1))
-      return diag_fail(d, ST_INPUT, "%s takes as many queries from every sequence, and seqlens_q differ", name);
+      return diag_fail(d, ST_INPUT,
+                       "%s takes as many queries from every sequence, and seqlens_q differ", name);
   if (k && !operator_arg(op, "cu_seqlens_k") && !operator_arg(op, "seqlens_k"))
-    return diag_fail(d, ST_INPUT, "%s takes as many keys from every sequence, and the problem has seqlens_k", name);
+    return diag_fail(d, ST_INPUT,
+                     "%s takes as many keys from every sequence, and the problem has seqlens_k",
+                     name);
   if (operator_arg(op, "block_table") && problem_int(op->problem, "page_size", 0) < 1)
-    return diag_fail(d, ST_INPUT, "%s was built for K and V in pages, and the problem gives no page_size", name);
+    return diag_fail(d, ST_INPUT,
+                     "%s was built for K and V in pages, and the problem gives no page_size", name);
   if (problem_gives(op->problem, "words") && op->step[0].variant->kind != KIND_CEILING)
     return diag_fail(d, ST_INPUT, "words is for ceilings, and %s is none", name);
   return lengths_check_pages(op->problem, d);
@@ -178,8 +186,10 @@ Status operator_complete(Operator *op, int64_t chunks, Diag *d) {
     if (operator_arg(op, sides[i]) && !problem_gives(p, sides[i])) problem_set_int(p, sides[i], -1);
   double cap = problem_float(p, "softcap", 1);
   if (operator_arg(op, "softcap") && !(cap >= 1e-30 && cap <= 1e30)) // s / cap in f32
-    return diag_fail(d, ST_INPUT, "softcap=%g: %s was built with a cap of the scores, which must be "
-                     "between 1e-30 and 1e30", cap, op->step[0].variant->entry->name);
+    return diag_fail(d, ST_INPUT,
+                     "softcap=%g: %s was built with a cap of the scores, which must be "
+                     "between 1e-30 and 1e30",
+                     cap, op->step[0].variant->entry->name);
   if (check_signs(op, d) != ST_OK) return ST_INPUT;
   if (operator_arg(op, "chunks")) choose_chunks(op, chunks);
   return problem_check(p, d);

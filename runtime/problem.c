@@ -13,7 +13,8 @@ const ProblemName problem_names[] = {
     {"hkv", "heads_kv", PROBLEM_SIZE, 1, "key and value heads"},
     {"sq", "seqlen_q", PROBLEM_SIZE, 0, "queries in a sequence"},
     {"sk", "seqlen_k", PROBLEM_SIZE, 0, "keys in a sequence"},
-    {"seqlens_q", "seqlens_q", PROBLEM_LIST, 0, "queries of each sequence: 5/0/3, or seed:7 for random ones"},
+    {"seqlens_q", "seqlens_q", PROBLEM_LIST, 0,
+     "queries of each sequence: 5/0/3, or seed:7 for random ones"},
     {"seqlens_k", "seqlens_k", PROBLEM_LIST, 0, "keys of each sequence; seqlen_k is the largest"},
     {"tq", "total_q", PROBLEM_SIZE, 0, "queries of all sequences; follows from seqlens_q"},
     {"tk", "total_k", PROBLEM_SIZE, 0, "keys of all sequences; follows from seqlens_k"},
@@ -29,10 +30,12 @@ const ProblemName problem_names[] = {
     {"causal", "causal", PROBLEM_FLAG, 0, "query i sees keys j <= i + seqlen_k - seqlen_q"},
     {"wl", "window_left", PROBLEM_SIZE, -1, "keys before the query's own that it sees; -1: all"},
     {"wr", "window_right", PROBLEM_SIZE, -1, "keys after it, 0 when causal; -1: all"},
-    {"softcap", "softcap", PROBLEM_FLOAT, 0, "scores s become softcap tanh(s / softcap); 0: no cap"},
+    {"softcap", "softcap", PROBLEM_FLOAT, 0,
+     "scores s become softcap tanh(s / softcap); 0: no cap"},
     {"alibi", "alibi", PROBLEM_FLAG, 0, "scores lose slope |i + seqlen_k - seqlen_q - j|"},
     {"sinks", "sinks", PROBLEM_FLAG, 0, "an extra logit for each query head, without a value"},
-    {"descale", "descale", PROBLEM_FLAG, 0, "q, k and v have a factor for each head (8-bit inputs)"},
+    {"descale", "descale", PROBLEM_FLAG, 0,
+     "q, k and v have a factor for each head (8-bit inputs)"},
     {"chunks", "chunks", PROBLEM_SIZE, 1, "parts the keys are split into (decode)"},
     {"scale", "scale", PROBLEM_FLOAT, 0, "factor of q . k; 1/sqrt(head_dim) unless given"},
     {"dtype", "dtype", PROBLEM_DTYPE, 0, "element type of q, k, v and o"},
@@ -104,7 +107,8 @@ Problem *problem_copy(Arena *a, const Problem *p) {
   for (int i = 0; i < p->n; i++) {
     Value v = p->v[i];
     v.name = arena_strdup(a, v.name);
-    if (v.nlist > 0) v.list = memcpy(arena_array(a, int64_t, v.nlist), v.list, sizeof *v.list * (size_t)v.nlist);
+    if (v.nlist > 0)
+      v.list = memcpy(arena_array(a, int64_t, v.nlist), v.list, sizeof *v.list * (size_t)v.nlist);
     *arena_push(a, c->v, c->n, c->cap) = v;
   }
   return c;
@@ -128,7 +132,8 @@ Status problem_check_float(const char *name, double f, Diag *d) {
   if (!isfinite(f)) return diag_fail(d, ST_INPUT, "%s=%g: %s takes a finite number", name, f, name);
   if (!isfinite((float)f)) return diag_fail(d, ST_INPUT, "%s=%g: does not fit f32", name, f);
   if (!strcmp(name, "scale") && fabs(f) > SCALE_MOST)
-    return diag_fail(d, ST_INPUT, "%s=%g: %d at most: fp32 has no digits left for the weights of such scores",
+    return diag_fail(d, ST_INPUT,
+                     "%s=%g: %d at most: fp32 has no digits left for the weights of such scores",
                      name, f, SCALE_MOST);
   return ST_OK;
 }
@@ -345,7 +350,8 @@ Status problem_check(const Problem *p, Diag *d) {
   const char *const v[4] = {"batch", "seqlen_k", "heads_kv", "head_dim_v"};
   const char *const o[4] = {"batch", "seqlen_q", "heads_q", "head_dim_v"};
   if (problem_float(p, "softcap", 0) < 0)
-    diag_fail(d, ST_INPUT, "problem: softcap=%g: softcap is at least 0", problem_float(p, "softcap", 0));
+    diag_fail(d, ST_INPUT, "problem: softcap=%g: softcap is at least 0",
+              problem_float(p, "softcap", 0));
   lengths_check(p, d);
   check_product(p, q, d);
   check_product(p, k, d);
@@ -392,8 +398,8 @@ static double visible_pairs(const Problem *p, int64_t batch) {
     return pairs;
   }
   if (!problem_int(p, "causal", 0)) return sq * sk;
-  // Row i sees sk - sq + 1 + i keys; the last n = min(sq, sk) rows see any: the mean of the first and
-  // the last of them, times n.
+  // Row i sees sk - sq + 1 + i keys; the last n = min(sq, sk) rows see any: the mean of the first
+  // and the last of them, times n.
   double n = fmin(sq, sk);
   return n * ((sk - n + 1) + sk) / 2;
 }

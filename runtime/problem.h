@@ -15,8 +15,8 @@ typedef struct Value {
   int nlist;
 } Value;
 
-// Values by their long names: batch heads_q heads_kv seqlen_q seqlen_k head_dim causal window_left ...,
-// dtype as text in `dtype`, and any name that a hook declares.
+// Values by their long names: batch heads_q heads_kv seqlen_q seqlen_k head_dim causal window_left
+// ..., dtype as text in `dtype`, and any name that a hook declares.
 typedef struct Problem {
   Arena *arena;
   const char *name; // "llama3-8b/decode-16k", or "" when made by hand
@@ -26,7 +26,13 @@ typedef struct Problem {
 } Problem;
 
 // The names a Problem knows, in canonical order.  The only list of them.
-typedef enum ProblemKind { PROBLEM_SIZE, PROBLEM_FLAG, PROBLEM_FLOAT, PROBLEM_DTYPE, PROBLEM_LIST } ProblemKind;
+typedef enum ProblemKind {
+  PROBLEM_SIZE,
+  PROBLEM_FLAG,
+  PROBLEM_FLOAT,
+  PROBLEM_DTYPE,
+  PROBLEM_LIST
+} ProblemKind;
 typedef struct ProblemName {
   const char *short_name, *name; // equal in every place where a user writes one
   ProblemKind kind;
@@ -53,14 +59,14 @@ const Value *problem_value(const Problem *p, const char *name);        // NULL w
 int64_t problem_int(const Problem *p, const char *name, int64_t otherwise);
 double problem_float(const Problem *p, const char *name, double otherwise);
 bool problem_gives(const Problem *p, const char *name);                // dtype included
-// A whole number by name, given or derived (problem_lengths.c): rows = seqlen_q heads_q / heads_kv, the
-// query rows that share a key head; total_q, total_k: of all sequences; offsets: batch + 1; pages: columns of the block
-// table; pool_pages.
+// A whole number by name, given or derived (problem_lengths.c): rows = seqlen_q heads_q / heads_kv,
+// the query rows that share a key head; total_q, total_k: of all sequences; offsets: batch + 1;
+// pages: columns of the block table; pool_pages.
 bool problem_whole(const Problem *p, const char *name, int64_t *out);
 void problem_set_int(Problem *p, const char *name, int64_t i);
 void problem_set_float(Problem *p, const char *name, double f);
-// ST_INPUT where no kernel can take the number: they take it as f32, and a scale beyond SCALE_MOST makes
-// scores in which fp32 has no digits left for weights.
+// ST_INPUT where no kernel can take the number: they take it as f32, and a scale beyond SCALE_MOST
+// makes scores in which fp32 has no digits left for weights.
 enum { SCALE_MOST = 4096, SCORE_MOST = 1 << 22 };
 Status problem_check_float(const char *name, double f, Diag *d);
 void problem_imply(Problem *p, const char *name, int64_t i); // what follows where it is not given
@@ -79,7 +85,8 @@ Status problem_open_hooked(Session *s, Arena *a, const char *spec, const char *h
 
 // The template's Params that the Problem fixes (head_dim, causal, dtype): fills in those that are
 // not given, ST_INPUT when a given one disagrees or the template can't do what the Problem asks.
-Status problem_fix_params(Arena *a, const Problem *p, const TemplateInfo *t, Params *params, Diag *d);
+Status problem_fix_params(Arena *a, const Problem *p, const TemplateInfo *t, Params *params,
+                          Diag *d);
 // The other way: what the Problem leaves open is what the variant was built with.
 void problem_fill_from_params(Problem *p, const Params *params);
 
@@ -88,7 +95,8 @@ void problem_fill_from_params(Problem *p, const Params *params);
 double problem_flops(const Problem *p);
 double problem_kv_bytes(const Problem *p);
 
-// Keys that query `row` sees: [0, visible).  Causal is bottom-right: j <= row + seqlen_k - seqlen_q.
+// Keys that query `row` sees: [0, visible).  Causal is bottom-right: j <= row + seqlen_k -
+// seqlen_q.
 static inline int64_t visible_keys(bool causal, int64_t row, int64_t seqlen_q, int64_t seqlen_k) {
   int64_t n = causal ? row + seqlen_k - seqlen_q + 1 : seqlen_k;
   return n < 0 ? 0 : n > seqlen_k ? seqlen_k : n;
@@ -122,13 +130,14 @@ Status lengths_parse(Problem *p, const char *name, const char *text, Diag *d);
 Status lengths_finish(Problem *p, Diag *d);
 void lengths_check(const Problem *p, Diag *d);
 char *lengths_text(Arena *a, const Value *v);
-// What a kernel reads of them: the contents of the i32 tensor cu_seqlens_q, cu_seqlens_k, seqlens_k or
-// block_table (pages in an order drawn from `seed`; what no sequence needs lies far out of the pool).
+// What a kernel reads of them: the contents of the i32 tensor cu_seqlens_q, cu_seqlens_k, seqlens_k
+// or block_table (pages in an order drawn from `seed`; what no sequence needs lies far out of the
+// pool).
 bool lengths_tensor(const char *name);
 // For whoever has no pages: pages, pool_pages, block_table without page_size.
 Status lengths_check_pages(const Problem *p, Diag *d);
-// For whoever makes the tensors up, and knows nothing but the Problem: that, totals without the lists
-// that make them, a page twice in the block table, a pool that is too small.
+// For whoever makes the tensors up, and knows nothing but the Problem: that, totals without the
+// lists that make them, a page twice in the block table, a pool that is too small.
 Status lengths_check_whole(const Problem *p, Diag *d);
 Status lengths_fill(const Problem *p, const char *name, uint64_t seed, int32_t *out, Diag *d);
 

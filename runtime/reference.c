@@ -7,11 +7,13 @@
 // A sink is one more logit in m and l, without a value.
 //
 // and, on the same inputs, the plain formula in the kernel's dtypes: S in fp32, P rounded to the
-// dtype, l and PV summed in fp32 (of e4m3: to 14 digits), O rounded once.  Its error is what gate 2 measures against.
+// dtype, l and PV summed in fp32 (of e4m3: to 14 digits), O rounded once.  Its error is what gate 2
+// measures against.
 //
 // A few rows say little about that error: one score that happens to be rounded well makes it small.
-// So a small problem's plain formula is drawn several times, each time with other roundings that are
-// as good: elements and keys are added in another order, and weights are relative to another maximum.
+// So a small problem's plain formula is drawn several times, each time with other roundings that
+// are as good: elements and keys are added in another order, and weights are relative to another
+// maximum.
 #include "reference.h"
 #include "verify_data.h"
 
@@ -28,8 +30,8 @@ typedef struct Shape {
   double scale, softcap;
 } Shape;
 
-// Queries of one task; its heads are all that share a key head.  Where rows are sampled a task has as
-// many, from that many times the queries: a row's own work is little beside reading the keys.
+// Queries of one task; its heads are all that share a key head.  Where rows are sampled a task has
+// as many, from that many times the queries: a row's own work is little beside reading the keys.
 enum { TASK_ROWS = 16, DRAWN_ROWS = 1024 };
 #define DRAWN_FLOPS 0x1p31
 
@@ -223,8 +225,9 @@ static const float LOG2_E = 1.44269504f, LN_2 = 0.693147182f;
 // exp(x - m); a masked key (-inf) weighs nothing even where every key of the row is masked.
 static double weight(double s, double m) { return s == -INFINITY ? 0 : exp(s - m); }
 
-// 2^(s log2 e - m log2 e), the second product rounded before it is taken off and the first one not: as
-// kernels with one multiply-add a weight do it.  Of the largest score that is 1 but for a rounding of m.
+// 2^(s log2 e - m log2 e), the second product rounded before it is taken off and the first one not:
+// as kernels with one multiply-add a weight do it.  Of the largest score that is 1 but for a
+// rounding of m.
 static float weight32(float s, float m) {
   float top = m * LOG2_E;
   return s == -INFINITY ? 0 : exp2f((float)((double)s * LOG2_E - top));
@@ -251,7 +254,8 @@ static Rules rules_of(const Worker *w, int64_t b, const Row *row) {
              .sloped = slopes->host,
              .at = row->query + problem_len_k(p, b) - problem_len_q(p, b)};
   if (x.sloped)
-    x.slope = ((const float *)slopes->host)[b * slopes->t.stride[0] + row->head * slopes->t.stride[1]];
+    x.slope =
+        ((const float *)slopes->host)[b * slopes->t.stride[0] + row->head * slopes->t.stride[1]];
   return x;
 }
 
@@ -281,17 +285,17 @@ static float start_of(const Worker *w, const Row *row) {
   return sinks->host ? ((const float *)sinks->host)[row->head * sinks->t.stride[0]] : -INFINITY;
 }
 
-// P as the product takes it.  A weight of 8 bits is lifted first, to where e4m3 has most digits: 2^8
-// is the last power of two below 448.
+// P as the product takes it.  A weight of 8 bits is lifted first, to where e4m3 has most digits:
+// 2^8 is the last power of two below 448.
 static float round_weight(Dtype t, float p) {
   if (t == DT_F32) return p;
   double lift = t == DT_E4M3 ? 0x1p8 : 1;
   return (float)(dtype_round(t, p * lift) / lift);
 }
 
-// What a draw's weights are relative to: a kernel's maximum is that of the keys so far, or of its share
-// of them.  That of one key, brought to within a factor of 2 of the row's by a power of 2, which
-// moves no digit: a single key, or equal scores, weigh 1 in every draw.
+// What a draw's weights are relative to: a kernel's maximum is that of the keys so far, or of its
+// share of them.  That of one key, brought to within a factor of 2 of the row's by a power of 2,
+// which moves no digit: a single key, or equal scores, weigh 1 in every draw.
 static float drawn_max(const Worker *w, const Row *row, const float *s, float m) {
   if (!w->draw || row->visible <= row->first) return m;
   Order order = order_of(w->draw, row->visible - row->first);
@@ -317,7 +321,8 @@ static void softmax32(const Worker *w, Row *row, float *s) {
 
 static void softmax(Worker *w, Row *row, double *s) {
   double sink = row->m = start_of(w, row);
-  for (int64_t j = row->first; j < row->visible; j++) { // a NaN is passed over here and comes back in l
+  // A NaN is passed over here and comes back in l.
+  for (int64_t j = row->first; j < row->visible; j++) {
     note_size(&w->score_max, s[j]);
     row->m = s[j] > row->m ? s[j] : row->m;
   }
@@ -552,7 +557,12 @@ int reference_draws(const Problem *p, const ReferenceOpts *opts) {
 
 Status reference_rows(const Problem *p, const AttnInputs *in, const ReferenceOpts *opts,
                       Reference *out, Diag *d) {
-  Job job = {.n = shape_of(p, in, opts), .problem = p, .in = in, .opts = opts, .out = out, .math = reference_math()};
+  Job job = {.n = shape_of(p, in, opts),
+             .problem = p,
+             .in = in,
+             .opts = opts,
+             .out = out,
+             .math = reference_math()};
   const Shape *n = &job.n;
   int64_t rows = n->batch * n->seqlen_q * n->heads_q;
   *out = (Reference){.o = nan_array(rows * n->dim_v), .lse = nan_array(rows)};

@@ -160,8 +160,8 @@ static void define_given(Script *s, const Params *given) {
 Status script_check_given(const Script *s, Diag *d) {
   for (int i = 0; s->given && i < s->given->n; i++)
     if (!s->asked[i])
-      return diag_error(d, (Place){.src = s->src}, "the script does not ask for %s, and it is given",
-                        s->given->v[i].name);
+      return diag_error(d, (Place){.src = s->src},
+                        "the script does not ask for %s, and it is given", s->given->v[i].name);
   return ST_OK;
 }
 

@@ -3,8 +3,8 @@
 //     require("ptxsmith.attention")     a module of lua/
 //     problem("b=1,..." or a name)      a problem's values as a table, with flops and kv_bytes
 //     refuse("what is wrong")           ends it with a message about the script as a whole
-//     given                             the name=value pairs of the command line, as text: given.NAME,
-//                                       pairs(given)
+//     given                             the name=value pairs of the command line, as text:
+//                                       given.NAME, pairs(given)
 #ifndef PTXSMITH_SCRIPT_H
 #define PTXSMITH_SCRIPT_H
 

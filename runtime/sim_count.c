@@ -199,9 +199,11 @@ static void count_shared(InstCount *n, const Op *op, const uint64_t a[32], uint3
 static void count_local(InstCount *n, const uint64_t a[32], uint32_t lanes, uint32_t size,
                         CountWay way) {
   Set sector = {.n = 0};
-  SIM_LANES(i, lanes)
-  for (uint64_t x = a[i] >> WORD_SHIFT; x <= (a[i] + size - 1) >> WORD_SHIFT && sector.n < 128; x++)
-    set_add(&sector, x * 4 + i / 8);
+  SIM_LANES(i, lanes) {
+    uint64_t last = (a[i] + size - 1) >> WORD_SHIFT;
+    for (uint64_t x = a[i] >> WORD_SHIFT; x <= last && sector.n < 128; x++)
+      set_add(&sector, x * 4 + i / 8);
+  }
   uint32_t bytes = size * (uint32_t)__builtin_popcount(lanes);
   SpaceCount *l = &n->local[way];
   l->requests++;

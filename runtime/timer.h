@@ -6,8 +6,9 @@
 // hot           the same without the flush: eager pairs, or graph A = N x launch and a sample A / N
 //
 // The flush reads a buffer larger than twice the L2 with our ceiling_read kernel.  It reads, and
-// does not write, because dirty lines would be written back inside the timed span. On sim the time
-// is modelled from counted work, is the same in every run, and says so.
+// does not write, because dirty lines would be written back inside the timed span.
+//
+// On sim the time is modelled from counted work, is the same in every run, and says so.
 #ifndef PTXSMITH_TIMER_H
 #define PTXSMITH_TIMER_H
 

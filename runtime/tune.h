@@ -70,8 +70,8 @@ Status tune_check(Session *s, const Run *runs, int nruns, Diag *d);
 Status tune_run(Tuner *t, const Run *r, int point, double expected, const char *prediction,
                 Outcome *out, Diag *d);
 const char *outcome_name(OutcomeKind k);
-void tune_json_field(Json *j,
-                     const Param *f); // a number where the text is one, but for hashes and versions
+// A number where the text is one, but for hashes, versions and the like.
+void tune_json_field(Json *j, const Param *f);
 
 // The time now as "2026-11-29T19:00:00Z".
 const char *utc_now(Arena *a);

@@ -62,7 +62,8 @@ static Status verify_attention(Session *s, DeviceRun *run, const VerifyOpts *opt
   if (st == ST_OK) st = check_memory(run->dev, device_run_bytes(run->op), d);
   if (st == ST_OK && opts->real) st = check_real(opts->real, g.problem, runner.in_dtype, d);
   if (st == ST_OK) st = session_file(s, "lua/expect.txt", &expect, d);
-  if (run->plan.build.hook_path) g.rule = hook_rule_new(s, run->plan.build.hook_path, opts->seed, opts->step_limit);
+  if (run->plan.build.hook_path)
+    g.rule = hook_rule_new(s, run->plan.build.hook_path, opts->seed, opts->step_limit);
   if (st == ST_OK) st = all_gates(&g, expect, d);
   hook_rule_free(g.rule);
   return st;
@@ -122,9 +123,10 @@ static Status check_inputs_stay(const Operator *op, Diag *d) {
   for (int s = 0; s < op->nsteps; s++)
     for (int i = 0; i < op->step[s].variant->nargs; i++)
       if (op->step[s].variant->args[i].role == ARG_INOUT)
-        return diag_fail(d, ST_INPUT, "%s changes its input %s, and the gates need inputs that stay; "
-                         "build it without what writes there", op->step[s].variant->entry->name,
-                         op->step[s].variant->args[i].name);
+        return diag_fail(d, ST_INPUT,
+                         "%s changes its input %s, and the gates need inputs that stay; "
+                         "build it without what writes there",
+                         op->step[s].variant->entry->name, op->step[s].variant->args[i].name);
   return ST_OK;
 }
 
@@ -168,11 +170,14 @@ static char *size(Arena *a, double x) { return isnan(x) ? "NaN" : arena_printf(a
 static char *gate_text(Arena *a, const GateResult *g) {
   if (!g->run) return arena_printf(a, "  %-14s not run: %s\n", g->name, g->why_not);
   char *text = arena_printf(a, "  %-14s %s  ", g->name, g->passed ? "pass" : "FAIL");
-  text = arena_printf(a, "%sworst error %s (allowed %.3g)", text, size(a, g->max_error), g->max_allowed);
+  text = arena_printf(a, "%sworst error %s (allowed %.3g)", text, size(a, g->max_error),
+                      g->max_allowed);
   if (isfinite(g->mean_allowed) && g->mean_allowed > 0)
-    text = arena_printf(a, "%s, mean %s (allowed %.3g)", text, size(a, g->mean_error), g->mean_allowed);
+    text = arena_printf(a, "%s, mean %s (allowed %.3g)", text, size(a, g->mean_error),
+                        g->mean_allowed);
   if (g->lse_allowed > 0)
-    text = arena_printf(a, "%s, LSE %s (allowed %.3g)", text, size(a, g->lse_error), g->lse_allowed);
+    text = arena_printf(a, "%s, LSE %s (allowed %.3g)", text, size(a, g->lse_error),
+                        g->lse_allowed);
   text = arena_printf(a, "%s\n", text);
   if (g->bad.found)
     text = arena_printf(a,
@@ -195,7 +200,8 @@ char *verdict_not_run(Arena *a, const Verdict *v) {
   char *text = arena_strdup(a, "");
   for (int i = 0; i < v->ngates; i++)
     if (!v->gate[i].run)
-      text = arena_printf(a, "%s%s%s (%s)", text, *text ? ", " : "", v->gate[i].name, v->gate[i].why_not);
+      text = arena_printf(a, "%s%s%s (%s)", text, *text ? ", " : "", v->gate[i].name,
+                          v->gate[i].why_not);
   return text;
 }
 

@@ -12,8 +12,8 @@ typedef enum Fill { FILL_NAN, FILL_INF, FILL_ZERO } Fill;
 
 typedef struct AttnInputs { // [batch, seqlen, heads, head_dim] each, rounded to the dtype
   HostTensor q, k, v;
-  // Natural units, f32: slopes [batch, heads_q] and sinks [heads_q]; host NULL where the Problem has
-  // none.
+  // Natural units, f32: slopes [batch, heads_q] and sinks [heads_q]; host NULL where the Problem
+  // has none.
   HostTensor slopes, sinks;
   Fill fill; // of gaps, of rows past a sequence's end and of pages that no sequence needs
   // f32 factors of q [batch, heads_q], k and v [batch, heads_kv]; host NULL likewise
@@ -81,9 +81,8 @@ typedef struct VerifyOpts {
 Status verify(Session *s, Device *dev, const char *template_name, const Params *given,
               const Problem *p, const VerifyOpts *opts, Verdict *out, Arena *a, Diag *d);
 
-// Human-readable and JSON forms.
-int verdict_ran(const Verdict *v);                     // gates that ran
-char *verdict_not_run(Arena *a, const Verdict *v);     // "integer: why", ... of the others; ""
-char *verdict_text(Arena *a, const Verdict *v);
+int verdict_ran(const Verdict *v);                 // gates that ran
+char *verdict_not_run(Arena *a, const Verdict *v); // "integer (why), ..." of the others; ""
+char *verdict_text(Arena *a, const Verdict *v);    // a line for each gate, what is wrong below it
 
 #endif

@@ -29,7 +29,8 @@ static void fill_elements(Dtype t, void *to, uint64_t count, double x) {
 double fill_value(Fill fill) { return fill == FILL_NAN ? NAN : fill == FILL_INF ? INFINITY : 0; }
 
 void host_tensor_fill(HostTensor *h, Fill fill) {
-  fill_elements(h->t.dtype, h->host, h->bytes / (uint64_t)dtype_bytes(h->t.dtype), fill_value(fill));
+  fill_elements(h->t.dtype, h->host, h->bytes / (uint64_t)dtype_bytes(h->t.dtype),
+                fill_value(fill));
 }
 
 Status host_tensor_make(HostTensor *h, Dtype t, int rank, const int64_t shape[], const Layout *l,
@@ -138,17 +139,19 @@ Status sorted_fill(const Tensor *t, uint64_t seed, char *host, Diag *d) {
 // ---- inputs of a problem -----------------------------------------------------------------------
 enum { TAIL_ROWS = 5 };
 
-// A sequence with memory for more rows than it has; at most twice as many and one, so that many sequences
-// with few keys stay small.
+// A sequence with memory for more rows than it has; at most twice as many and one, so that many
+// sequences with few keys stay small.
 static Status make_with_tail(HostTensor *h, Dtype t, const int64_t shape[4], const Layout *l,
                              Fill fill, Diag *d) {
-  int64_t longer[4] = {shape[0], shape[1] + (shape[1] < TAIL_ROWS ? shape[1] + 1 : TAIL_ROWS), shape[2], shape[3]};
+  int64_t longer[4] = {shape[0], shape[1] + (shape[1] < TAIL_ROWS ? shape[1] + 1 : TAIL_ROWS),
+                       shape[2], shape[3]};
   Status st = host_tensor_make(h, t, 4, longer, l, fill, d);
   h->t.shape[1] = shape[1];
   return st;
 }
 
-// Slopes 2^-(1 + 8 h / heads_q) as models have them, other ones in other batches; sinks from -2 to 2.
+// Slopes 2^-(1 + 8 h / heads_q) as models have them, other ones in other batches; sinks from -2
+// to 2.
 static Status make_rules(const Problem *p, int64_t b, int64_t hq, AttnInputs *out, Diag *d) {
   Status st = ST_OK;
   if (problem_int(p, "alibi", 0))

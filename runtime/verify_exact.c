@@ -50,7 +50,8 @@ typedef struct Means {
   double *sums; // `dim` for each batch and key head
 } Means;
 
-static void add_row(const HostTensor *v, int64_t b, int64_t j, int64_t k, double sign, double *sum) {
+static void add_row(const HostTensor *v, int64_t b, int64_t j, int64_t k, double sign,
+                    double *sum) {
   for (int64_t e = 0; e < v->t.shape[3]; e++) sum[e] += sign * host_get(v, b, j, k, e);
 }
 
@@ -96,9 +97,9 @@ static Status expected_means(const Problem *p, const AttnInputs *in, Reference *
 }
 
 // fp32 arithmetic with exact sums leaves one division: 1 ulp of fp32 (2^-23 relative) for those
-// that multiply by a reciprocal, then one rounding to the dtype; an exact 0 stays 0.  The closed form adds n rounded
-// numbers of one sign: (n - 1) 2^-24 relative in any order, and 8 more roundings for merging and
-// dividing.
+// that multiply by a reciprocal, then one rounding to the dtype; an exact 0 stays 0.  The closed
+// form adds n rounded numbers of one sign: (n - 1) 2^-24 relative in any order, and 8 more
+// roundings for merging and dividing.
 //
 // Accumulators of 8-bit products keep 14 digits: each of n terms, or the sum that it joins, loses
 // less than 2^-13 of the largest magnitude so far.  That is the sum itself where all have one sign,
@@ -212,7 +213,8 @@ Status gate_equal_weights(GateRun *g, Diag *d) {
     return ST_OK;
   }
   if (problem_int(g->problem, "alibi", 0) || problem_int(g->problem, "sinks", 0)) {
-    gate_skip(g, "closed-form", "slopes and sinks make weights unequal; the reference gate has them");
+    gate_skip(g, "closed-form",
+              "slopes and sinks make weights unequal; the reference gate has them");
     return ST_OK;
   }
   Status st = equal_weights(g, g->problem, false, d);
@@ -225,7 +227,8 @@ Status gate_equal_weights(GateRun *g, Diag *d) {
 }
 
 // The only weight is 2^r, r what rounding the maximum m left of s log2 e: half an ulp of it.  O = v
-// round(2^r) / 2^r errs by the least of r ln 2 and P's rounding, and not at all where O's rounding hides it.
+// round(2^r) / 2^r errs by the least of r ln 2 and P's rounding, and not at all where O's rounding
+// hides it.
 static Tolerance one_key_tolerance(const GateRun *g, const Reference *ref) {
   if (g->split) return (Tolerance){.rel = 2 * SPLIT_LOSS}; // 2^r is split as well
   Dtype in = g->runner->in_dtype, o = g->runner->o_dtype;
@@ -233,7 +236,8 @@ static Tolerance one_key_tolerance(const GateRun *g, const Reference *ref) {
   double off = dtype_ulp(DT_F32, ref->score_max * 1.4426950408889634) / 2 * 0.6931471805599453;
   double of_p = ldexp(1, -dtype_mantissa(in));
   double err = off < of_p ? off : of_p;
-  return err < ldexp(1, -dtype_mantissa(o) - 1) ? (Tolerance){0} : (Tolerance){.rel = err, .rounded = true};
+  return err < ldexp(1, -dtype_mantissa(o) - 1) ? (Tolerance){0}
+                                                : (Tolerance){.rel = err, .rounded = true};
 }
 
 // One visible key: its weight is 1, O is its V to the bit, LSE its score.

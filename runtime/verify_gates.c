@@ -60,8 +60,9 @@ static double lse_allowed(const Reference *ref, const Outputs *out) {
   return (dtype_bytes(out->o.t.dtype) < 4 ? 2 : 1) * (2 * ref->plain_lse_max + slack);
 }
 
-// Two means over R rows of peaked weights differ by chance, by about 1/sqrt(R) of themselves; that of
-// the worst of many draws of R rows has met it.  Means of fp32 outputs are fractions of an ulp besides.
+// Two means over R rows of peaked weights differ by chance, by about 1/sqrt(R) of themselves; that
+// of the worst of many draws of R rows has met it.  Means of fp32 outputs are fractions of an ulp
+// besides.
 static double mean_allowed(const Reference *ref, const Outputs *out, double max_o) {
   const int64_t *n = out->o.t.shape;
   int64_t there = 0; // rows past a sequence's end and those that were left out are NaN
@@ -89,8 +90,9 @@ Expected expect_reference(const Reference *ref, const Outputs *out, int64_t ever
   return x;
 }
 
-// wgmma cuts terms and sums of 8-bit products to 14 digits (docs/numerics.md), head_dim / 32 times a
-// score, by the size of its largest term or partial sum: that of the largest score, or term, of all.
+// wgmma cuts terms and sums of 8-bit products to 14 digits (docs/numerics.md), head_dim / 32 times
+// a score, by the size of its largest term or partial sum: that of the largest score, or term, of
+// all.
 static double score_slack8(const Problem *p, const Reference *ref) {
   return 0x1p-13 * 2 * ref->score_max * (double)problem_int(p, "head_dim", 32) / 32;
 }
@@ -168,7 +170,8 @@ static void compare_bits(const char *name, const HostTensor *a, const HostTensor
   }
 }
 
-static void compare_runs(const Outputs *first, const Outputs *again, const Skip *skip, GateResult *r) {
+static void compare_runs(const Outputs *first, const Outputs *again, const Skip *skip,
+                         GateResult *r) {
   compare_bits("o", &first->o, &again->o, skip, r);
   if (first->lse.host) compare_bits("lse", &first->lse, &again->lse, skip, r);
 }
@@ -354,11 +357,12 @@ static Status oracle_rows(GateRun *g, const AttnInputs *in, int64_t *every, Refe
   return ST_OK;
 }
 
-// A weight is 2^(s log2 e - max): beyond SCORE_MOST fp32 has no digit left after the point there, and
-// kernels round max and s log2 e apart.
+// A weight is 2^(s log2 e - max): beyond SCORE_MOST fp32 has no digit left after the point there,
+// and kernels round max and s log2 e apart.
 static Status check_scores(const GateRun *g, const Reference *ref, Diag *d) {
   if (ref->score_max <= SCORE_MOST || g->runner->o_dtype == DT_F64) return ST_OK;
-  return diag_fail(d, ST_INPUT, "%s makes scores of %.3g: beyond %d fp32 has no digits left for their weights%s",
+  return diag_fail(d, ST_INPUT,
+                   "%s makes scores of %.3g: beyond %d fp32 has no digits left for their weights%s",
                    g->rule ? "the hook" : "the input", ref->score_max, SCORE_MOST,
                    g->rule ? "; a masked key's score is -inf" : "");
 }

@@ -22,10 +22,10 @@ typedef struct GateRun {
 } GateRun;
 
 // Each adds its GateResults to the verdict.  Another status than ST_OK: it could not be run.
-Status gate_equal_weights(GateRun *g,
-                          Diag *d); // closed-form, integer, constant-v, cancelling, one-hot
+// closed-form, integer, constant-v, cancelling, one-hot, one-hot-exact
+Status gate_equal_weights(GateRun *g, Diag *d);
 Status gate_one_key(GateRun *g, Diag *d);
-Status gate_reference(GateRun *g, Diag *d);     // reference, unseen, grid
+Status gate_reference(GateRun *g, Diag *d); // reference, unseen, grid
 Status gate_expect(GateRun *g, const Source *rows, Diag *d);
 
 // For gates: a new result; damage of a run as a failure of the gate it happened in.

@@ -117,7 +117,8 @@ static void values_are_held_against_their_kind(void **state) {
   assert_error(f, psm_problem_set_int(p, "dtype", 1), PSM_INPUT, "dtype takes no number");
   assert_error(f, psm_problem_set_int(p, "heads_kv", 3), PSM_INPUT, "multiple");
   assert_error(f, psm_problem_set_int(p, NULL, 3), PSM_INPUT, "name is NULL");
-  assert_error(f, psm_problem_set_float(p, "scale", 4096.5), PSM_INPUT, "scale=4096.5: 4096 at most");
+  assert_error(f, psm_problem_set_float(p, "scale", 4096.5), PSM_INPUT,
+               "scale=4096.5: 4096 at most");
   good(f, psm_problem_set_float(p, "scale", -4096));
   good(f, psm_problem_set_int(p, "causal", 1));
   psm_problem_free(p);

@@ -101,8 +101,8 @@ static void wrong_ranges(void **state) {
   }
 }
 
-// Scores in which fp32 has no digits left are refused by the oracle, -FLT_MAX and -1e9 for -inf among them;
-// -inf masks every key (O = 0, LSE = -inf), and four million are still right.
+// Scores in which fp32 has no digits left are refused by the oracle, -FLT_MAX and -1e9 for -inf
+// among them; -inf masks every key (O = 0, LSE = -inf), and four million are still right.
 static void scores_of_any_size(void **state) {
   static const struct {
     const char *score, *told;
@@ -190,7 +190,8 @@ static void mistakes_point_into_the_file(void **state) {
        "1:12: error: no point calls the hook's visble (did you mean \"visible\"?)"},
       {"  add.f32 ${s}, ${s}, ${s};\n| local function visible()\n| end\n", 2,
        "2:18: error: visible is local"},
-      {"  add.f32 ${s}, ${s}, ${s};\n| keys_any = 3\n", 2, "2:3: error: keys_any is not a function"},
+      {"  add.f32 ${s}, ${s}, ${s};\n| keys_any = 3\n", 2,
+       "2:3: error: keys_any is not a function"},
       {"// nothing\n| local x = 3\n", 0, "the hook changes nothing"},
       {"", 0, "the hook changes nothing"},
       // what changes nothing that counts
@@ -200,7 +201,8 @@ static void mistakes_point_into_the_file(void **state) {
       // what would change the template around it
       {"  add.f32 ${s}, ${s}, ${s};\n  add.s32 ${j}, ${j}, 1;\n", 2,
        "the hook's lines may change ${s} only"},
-      {"| function visible()\n  setp.le.s32 ${sees}, ${j}, ${i};\n  mov.f32 ${s}, 0f00000000;\n| end\n",
+      {"| function visible()\n  setp.le.s32 ${sees}, ${j}, ${i};\n"
+       "  mov.f32 ${s}, 0f00000000;\n| end\n",
        3, "visible() may change ${sees} only"},
       {"| function visible()\n  setp.le.s32 ${sees}, ${j}, ${i};\n| end\n| function keys_any()\n"
        "  add.s32 ${last}, ${last}, 1;\n  min.s32 ${to}, ${to}, ${last};\n| end\n",
@@ -210,8 +212,9 @@ static void mistakes_point_into_the_file(void **state) {
       {"  add.f32 ${s}, ${s}, ${s};\n  }\n  {\n", 2, "a closing brace without one"},
       {"  add.f32 ${s}, ${s}, ${s};\n  {\n", 2, "an opening brace that the hook does not close"},
       {"| entry_begin()\n", 1, "no entry_begin() in it"},
-      {"| arg { \"saved\", \"out\", \"f32\", { \"heads_q\" }, \"x\" }\n  add.f32 ${s}, ${s}, ${s};\n", 1,
-       "arg 'saved': a hook's tensors are inputs"},
+      {"| arg { \"saved\", \"out\", \"f32\", { \"heads_q\" }, \"x\" }\n"
+       "  add.f32 ${s}, ${s}, ${s};\n",
+       1, "arg 'saved': a hook's tensors are inputs"},
   };
   Fixture *f = *state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -230,15 +233,16 @@ static void mistakes_point_into_the_file(void **state) {
   }
 }
 
-// Locals, labels, braces and a helper of its own are the hook's; both of lines and mask at one point.
+// Locals, labels, braces and a helper of its own are the hook's; both of lines and mask at one
+// point.
 static void what_is_its_own(void **state) {
   Fixture *f = *state;
-  char *path = hook_of(f,
-                       "| function helper(to) -- a global, near none of the names\n"
-                       "  mov.f32 ${to}, 0f3F000000;\n| end\n"
-                       "  {\n  .reg .f32 %half;\n  .reg .s32 %i;\n  .reg .pred %odd;\n  mov.s32 %i, ${j};\n"
-                       "  and.b32 %i, %i, 1;\n  setp.ne.s32 %odd, %i, 0;\n  @%odd bra L_end;\n"
-                       "|   helper(\"%half\")\n  mul.f32 ${s}, ${s}, %half;\nL_end:\n  }\n" CAUSAL);
+  char *path = hook_of(
+      f, "| function helper(to) -- a global, near none of the names\n"
+         "  mov.f32 ${to}, 0f3F000000;\n| end\n"
+         "  {\n  .reg .f32 %half;\n  .reg .s32 %i;\n  .reg .pred %odd;\n  mov.s32 %i, ${j};\n"
+         "  and.b32 %i, %i, 1;\n  setp.ne.s32 %odd, %i, 0;\n  @%odd bra L_end;\n"
+         "|   helper(\"%half\")\n  mul.f32 ${s}, ${s}, %half;\nL_end:\n  }\n" CAUSAL);
   pass(f, "prefill_mma", path, "hq=1,sq=40,sk=70,d=64,dtype=f16");
   pass(f, "decode_splitk", path, "hq=1,sq=1,sk=70,d=64,dtype=f16");
   unlink(path);

@@ -242,8 +242,10 @@ static void held_against_the_host(void **state) {
 
 int main(void) {
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-  const struct CMUnitTest tests[] = {
-      T(every_rule), T(every_type),        T(pages), T(one_tensor), T(every_byte),           T(caps),
-      T(hooks),      T(hooks_on_a_sample), T(not_numbers), T(held_against_the_host)};
+  const struct CMUnitTest tests[] = {T(every_rule),  T(every_type),
+                                     T(pages),       T(one_tensor),
+                                     T(every_byte),  T(caps),
+                                     T(hooks),       T(hooks_on_a_sample),
+                                     T(not_numbers), T(held_against_the_host)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -229,8 +229,11 @@ static Verdict judge(Fixture *f, Mutant m, const char *problem, Dtype t) {
   if (problem_parse(f->a, problem, &p, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
   problem_set_float(p, "scale", (float)(1 / sqrt(problem_float(p, "d", 1))));
   Faulty faulty = {.mutant = m};
-  Runner runner = {
-      .run = faulty_run, .ctx = &faulty, .in_dtype = t, .o_dtype = output_type(t), .lse_dtype = DT_F32};
+  Runner runner = {.run = faulty_run,
+                   .ctx = &faulty,
+                   .in_dtype = t,
+                   .o_dtype = output_type(t),
+                   .lse_dtype = DT_F32};
   VerifyOpts opts = {.seed = 1, .threads = 1};
   Verdict v = {0};
   GateRun g = {.runner = &runner, .problem = p, .opts = &opts, .arena = f->a, .verdict = &v};
@@ -305,7 +308,8 @@ static const GateResult *gate(const Verdict *v, const char *name) {
   return NULL;
 }
 
-// A wrong choice of keys, in the gate against the oracle alone, whose allowance is widest for few rows.
+// A wrong choice of keys, in the gate against the oracle alone, whose allowance is widest for few
+// rows.
 static void few_rows_show_a_wrong_key(void **state) {
   Fixture *f = *state;
   const char *const problems[] = {"b=1,hq=4,hkv=2,sq=1,sk=197,d=64", "b=1,hq=2,sq=3,sk=17,d=64",
@@ -344,7 +348,8 @@ static void broken_rules_are_rejected(void **state) {
   }
 }
 
-// 8-bit inputs with a factor for each head: gates of 4 e and 3 e, sums of 14 digits, no committed row.
+// 8-bit inputs with a factor for each head: gates of 4 e and 3 e, sums of 14 digits, no committed
+// row.
 static void eight_bits(void **state) {
   Fixture *f = *state;
   const char *const problems[] = {"b=2,hq=4,hkv=2,sq=33,sk=70,d=64,causal=1,descale=1",
@@ -443,9 +448,9 @@ static void committed_rows_are_the_oracles(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      T(right_answers_pass),        T(every_mutant_is_rejected), T(few_rows_show_a_wrong_key), T(each_gate_does_its_part),
-      T(broken_rules_are_rejected), T(eight_bits),
-      T(a_failure_names_its_place), T(empty_problems_pass),      T(committed_rows_are_the_oracles),
+      T(right_answers_pass),        T(every_mutant_is_rejected),  T(few_rows_show_a_wrong_key),
+      T(each_gate_does_its_part),   T(broken_rules_are_rejected), T(eight_bits),
+      T(a_failure_names_its_place), T(empty_problems_pass),       T(committed_rows_are_the_oracles),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,8 +40,8 @@ static void prefill_of_eight_bits(void **state) {
       "alibi=1,sinks=1");
 }
 
-// Right answers that an error taken from one run of a few rows, without the split of fp32 numbers or
-// without the rounding of O, did not allow.
+// Right answers that an error taken from one run of a few rows, without the split of fp32 numbers
+// or without the rounding of O, did not allow.
 static void small_problems(void **state) {
   Fixture *f = *state;
   const struct {
@@ -161,7 +161,8 @@ static void quick_runs_less(void **state) {
   v = fixture_verify(f, "prefill_mma", "hq=2,sq=2,sk=9,d=64,alibi=1", &opts, ST_OK);
   assert_int_equal(v.ngates, 6);
   assert_int_equal(verdict_ran(&v), 4); // one-key, reference, unseen, grid
-  assert_non_null(strstr(verdict_not_run(f->a, &v), "closed-form (slopes and sinks make weights unequal"));
+  assert_non_null(
+      strstr(verdict_not_run(f->a, &v), "closed-form (slopes and sinks make weights unequal"));
 }
 
 static void the_repeating_command_is_whole(void **state) {
