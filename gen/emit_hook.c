@@ -100,7 +100,7 @@ static const Point *point_of(lua_State *L, int index) {
   return NULL; // a point of a template's own that no hook serves
 }
 
-static bool has_part(lua_State *L, const Expansion *x, HookPartId id) {
+bool hook_has_part(lua_State *L, const Expansion *x, HookPartId id) {
   const char *function = hook_part[id].function;
   if (!function) return x->hook_saw_ptx;
   bool there = hook_push_function(L, function);
@@ -110,7 +110,7 @@ static bool has_part(lua_State *L, const Expansion *x, HookPartId id) {
 
 static bool serves(lua_State *L, const Expansion *x, const Point *p) {
   for (int i = 0; x->hook && p && i < p->nparts; i++)
-    if (has_part(L, x, p->part[i])) return true;
+    if (hook_has_part(L, x, p->part[i])) return true;
   return false;
 }
 
@@ -171,7 +171,7 @@ static int hook_emit(lua_State *L) {
   if (!x->in_body || x->hook_runs) return lua_env_error(L, "hook() belongs into a template's body");
   const Point *p = point_of(L, 1);
   for (int i = 0; x->hook && p && i < p->nparts; i++)
-    if (has_part(L, x, p->part[i])) emit_part(L, x, p, &hook_part[p->part[i]]);
+    if (hook_has_part(L, x, p->part[i])) emit_part(L, x, p, &hook_part[p->part[i]]);
   return 0;
 }
 

@@ -27,6 +27,7 @@ typedef struct HookUse {
 
 // The hook's own function of that name is pushed; false (nothing pushed) when it has none.
 bool hook_push_function(lua_State *L, const char *name);
+bool hook_has_part(lua_State *L, const Expansion *x, HookPartId id);
 // What the file has and lacks, seen in its trial run; raises an error with its place.
 void hook_check_parts(lua_State *L, Expansion *x);
 // The lines that a part has just put in, from index `first` on: their braces are closed.

@@ -95,18 +95,11 @@ static void check_globals(lua_State *L, Expansion *x) {
   }
 }
 
-static bool has_part(lua_State *L, const Expansion *x, const HookPart *p) {
-  if (!p->function) return x->hook_saw_ptx;
-  bool there = hook_push_function(L, p->function);
-  if (there) lua_pop(L, 1);
-  return there;
-}
-
 void hook_check_parts(lua_State *L, Expansion *x) {
   check_globals(L, x);
   for (int i = 0; i < HOOK_PARTS; i++) {
     const HookPart *p = &hook_part[i];
-    bool there = has_part(L, x, p);
+    bool there = hook_has_part(L, x, (HookPartId)i);
     if (!there && p->function && lua_word(x->hook, p->function, true).col)
       refuse(L, x, lua_word(x->hook, p->function, true), "%s is local: no point can call it",
              p->function);
@@ -115,7 +108,7 @@ void hook_check_parts(lua_State *L, Expansion *x) {
              "%s() without %s(): nothing says which keys are seen", p->function, p->with);
     if (there && p->with) lua_pop(L, 1);
   }
-  if (!has_part(L, x, &hook_part[HOOK_LINES]) && !has_part(L, x, &hook_part[HOOK_VISIBLE]))
+  if (!hook_has_part(L, x, HOOK_LINES) && !hook_has_part(L, x, HOOK_VISIBLE))
     refuse(L, x, (Place){.src = x->hook}, "the hook changes nothing: it has neither lines nor %s()",
            hook_part[HOOK_VISIBLE].function);
 }

@@ -51,14 +51,20 @@ static bool takes(const char *name, ProblemKind kind, Diag *d) {
   return false;
 }
 
+// A copy takes the problem's place when it is good.
+static psm_status adopt(psm_problem *p, Problem *changed, Diag *d) {
+  Status st = problem_check(changed, d);
+  arena_free(st ? changed->arena : p->arena);
+  if (!st) *p = (psm_problem){.owner = p->owner, .arena = changed->arena, .problem = changed};
+  return api_status(st);
+}
+
 psm_status psm_problem_set_int(psm_problem *p, const char *name, int64_t value) {
   Diag *d = api_begin(p->owner);
   if (!takes(name, PROBLEM_SIZE, d)) return PSM_INPUT;
-  Problem *changed = problem_copy(p->arena, p->problem);
+  Problem *changed = problem_copy(arena_new(), p->problem);
   problem_set_int(changed, name, value);
-  Status st = problem_check(changed, d);
-  if (!st) p->problem = changed;
-  return api_status(st);
+  return adopt(p, changed, d);
 }
 
 psm_status psm_problem_set_float(psm_problem *p, const char *name, double value) {
@@ -66,8 +72,9 @@ psm_status psm_problem_set_float(psm_problem *p, const char *name, double value)
   if (!takes(name, PROBLEM_FLOAT, d)) return PSM_INPUT;
   Status st = problem_check_float(name, value, d);
   if (st != ST_OK) return api_status(st);
-  problem_set_float(p->problem, name, value);
-  return PSM_OK;
+  Problem *changed = problem_copy(arena_new(), p->problem);
+  problem_set_float(changed, name, value);
+  return adopt(p, changed, d);
 }
 
 // ---- making ------------------------------------------------------------------------------------

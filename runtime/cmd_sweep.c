@@ -111,9 +111,9 @@ Status cmd_sweep(Cmd *c) {
     tune_close(&s.tuner);
   }
   script_close(s.script);
-  if (!st && into) st = cmd_rows_from(c, store);
   if (st) return st;
+  Status put = into ? cmd_rows_from(c, store) : ST_OK; // of the variants that are right
   if (s.wrong) return diag_fail(c->diag, ST_FAILED, "a variant did not pass verification");
   if (s.empty) return diag_fail(c->diag, ST_FAILED, "a run ended without a variant that was timed");
-  return ST_OK;
+  return put;
 }

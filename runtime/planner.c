@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 // ---- shapes -------------------------------------------------------------------------------------
 
 static int64_t bucket(int64_t n) {
@@ -13,27 +12,11 @@ static int64_t bucket(int64_t n) {
   return b;
 }
 
-// What a problem may ask for beside its sizes that makes another text (factors of 8-bit inputs do
-// not): the word of the shape, and what in a problem asks for it (varlen: the shape's own lengths).
-typedef struct Extra {
-  const char *word, *problem;
-  bool (*asked)(const Problem *p);
-} Extra;
-
-static bool has_softcap(const Problem *p) { return problem_float(p, "softcap", 0) > 0; }
-static bool has_alibi(const Problem *p) { return problem_int(p, "alibi", 0) != 0; }
-static bool has_sinks(const Problem *p) { return problem_int(p, "sinks", 0) != 0; }
-static bool has_pages(const Problem *p) { return problem_int(p, "page_size", 0) > 0; }
-
-static bool is_shared(const Problem *p) { return problem_int(p, "shared_kv", 0) != 0; }
-
-static const Extra extras[] = {
-    {"window=1", "wl=64", problem_windowed}, {"softcap=1", "softcap=30", has_softcap},
-    {"alibi=1", "alibi=1", has_alibi},       {"sinks=1", "sinks=1", has_sinks},
-    {"varlen=1", NULL, problem_varlen},
-    {"paged=1", "page=64", has_pages},       {"shared=1", "shared=1", is_shared},
-};
-enum { NEXTRAS = sizeof extras / sizeof *extras };
+// A rule that makes another text (factors of 8-bit inputs do not), as the shape names it.
+static const char *rule_word(const ProblemRule *r) {
+  const ProblemName *known = problem_name_find(r->param);
+  return known ? known->short_name : r->param;
+}
 
 char *planner_shape(Arena *a, const Problem *p) {
   int64_t hq = problem_int(p, "heads_q", 1), hkv = problem_int(p, "heads_kv", hq);
@@ -47,9 +30,21 @@ char *planner_shape(Arena *a, const Problem *p) {
       (long long)bucket(problem_int(p, "batch", 1) * hkv));
   if (problem_int(p, "head_dim_v", d) != d)
     text = arena_printf(a, "%s dv=%lld", text, (long long)problem_head_dim_v(p));
-  for (int i = 0; i < NEXTRAS; i++)
-    if (extras[i].asked(p)) text = arena_printf(a, "%s %s", text, extras[i].word);
+  for (int i = 0; i < problem_nrules; i++)
+    if (problem_rules[i].flag && problem_rules[i].asked(p))
+      text = arena_printf(a, "%s %s=1", text, rule_word(&problem_rules[i]));
   return text;
+}
+
+// What makes the least problem ask for the rule that a word of the shape names, NULL when it names
+// none.
+static const char *rule_values(Arena *a, const Param *word, const char *sq, const char *sk) {
+  for (int i = 0; i < problem_nrules; i++) {
+    const ProblemRule *r = &problem_rules[i];
+    if (!r->flag || strcmp(rule_word(r), word->name) || strcmp(word->value, "1")) continue;
+    return r->least ? r->least : arena_printf(a, "seqlens_q=%s,seqlens_k=%s", sq, sk);
+  }
+  return NULL;
 }
 
 // The least problem of a shape: its own planner_shape is that text again.
@@ -63,19 +58,16 @@ static Status shape_problem(Arena *a, const char *shape, Problem **out, Diag *d)
   const char *group = params_get(&w, "group"), *type = params_get(&w, "dtype"), *kv;
   if (!sq || !sk || !work || !group || !type)
     return diag_fail(d, ST_INPUT, "\"%s\" is no shape", shape);
-  long long heads = strtoll(work, NULL, 10), each = strtoll(group, NULL, 10);
-  text = arena_printf(a, "b=1,hkv=%lld,hq=%lld,sq=%s,sk=%s,dtype=%.*s", heads > 0 ? heads : 1,
-                      (heads > 0 ? heads : 1) * each, sq, sk, (int)strcspn(type, "/"), type);
+  long long heads = strtoll(work, NULL, 10), of_kv = heads > 0 ? heads : 1, of_q;
+  if (__builtin_mul_overflow(of_kv, strtoll(group, NULL, 10), &of_q))
+    return diag_fail(d, ST_INPUT, "\"%s\" is no shape", shape);
+  text = arena_printf(a, "b=1,hkv=%lld,hq=%lld,sq=%s,sk=%s,dtype=%.*s", of_kv, of_q, sq, sk,
+                      (int)strcspn(type, "/"), type);
   if ((kv = strchr(type, '/'))) text = arena_printf(a, "%s,dtype_kv=%s", text, kv + 1);
   for (int i = 0; i < w.n; i++) {
-    const char *name = w.v[i].name, *word = arena_printf(a, "%s=%s", name, w.v[i].value);
-    const char *more =
-        !strcmp(name, "d") || !strcmp(name, "dv") || !strcmp(name, "causal") ? word : NULL;
-    for (int k = 0; k < NEXTRAS && !more; k++)
-      if (!strcmp(extras[k].word, word)) {
-        more = extras[k].problem;
-        if (!more) more = arena_printf(a, "seqlens_q=%s,seqlens_k=%s", sq, sk);
-      }
+    const char *name = w.v[i].name, *more = rule_values(a, &w.v[i], sq, sk);
+    if (!strcmp(name, "d") || !strcmp(name, "dv") || !strcmp(name, "causal"))
+      more = arena_printf(a, "%s=%s", name, w.v[i].value);
     if (more) text = arena_printf(a, "%s,%s", text, more);
   }
   Status st = problem_parse(a, text, out, d);

@@ -178,20 +178,30 @@ static int place_for(Arena *a, const Lines *l, const PlannerRow *row, int gone) 
   return behind >= 0 ? behind : gone >= 0 ? gone : l->n;
 }
 
+// A row of the table that is faster and still of the present text.
+static bool better_there(Session *s, Arena *a, const Lines *l, const PlannerRow *row) {
+  const char *key = key_of(a, row), *why;
+  for (int i = 0; i < l->n; i++) {
+    PlannerRow old;
+    if (row_at(a, l, i, &old) && !strcmp(key_of(a, &old), key) &&
+        rate_of(old.measured) > rate_of(row->measured) &&
+        planner_row_text(s, a, &old, &why) == TEXT_SAME)
+      return true;
+  }
+  return false;
+}
+
 static void merge_row(Session *s, Arena *a, Lines *l, const char *text, PlannerMerge *done) {
   PlannerRow row, old;
   int gone = -1;
   if (!read_row_text(a, text, &row)) return;
-  const char *key = key_of(a, &row), *why;
-  for (int i = l->n - 1; i >= 0; i--) {
-    if (!row_at(a, l, i, &old) || strcmp(key_of(a, &old), key)) continue;
-    bool faster = rate_of(old.measured) > rate_of(row.measured);
-    if (faster && planner_row_text(s, a, &old, &why) == TEXT_SAME) {
-      done->kept++;
-      return;
-    }
-    lines_remove(l, gone = i);
+  if (better_there(s, a, l, &row)) {
+    done->kept++;
+    return;
   }
+  for (int i = l->n - 1; i >= 0; i--)
+    if (row_at(a, l, i, &old) && !strcmp(key_of(a, &old), key_of(a, &row)))
+      lines_remove(l, gone = i);
   done->added += gone < 0;
   done->replaced += gone >= 0;
   lines_insert(a, l, place_for(a, l, &row, gone), text);

@@ -337,6 +337,9 @@ Status problem_check(const Problem *p, Diag *d) {
     if (v && k->kind == PROBLEM_SIZE && v->i < k->min)
       diag_fail(d, ST_INPUT, "problem: %s=%lld: %s is at least %lld", k->name, (long long)v->i,
                 k->name, (long long)k->min);
+    if (v && k->kind == PROBLEM_FLAG && v->i != 0 && v->i != 1)
+      diag_fail(d, ST_INPUT, "problem: %s=%lld: %s is 0 or 1", k->name, (long long)v->i, k->name);
+    if (v && k->kind == PROBLEM_FLOAT) problem_check_float(k->name, v->f, d);
   }
   if (d->errors > errors) return ST_INPUT;
   int64_t hq = problem_int(p, "heads_q", 1), hkv = problem_int(p, "heads_kv", 1);

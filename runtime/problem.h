@@ -83,6 +83,16 @@ Status problem_open_with(Session *s, Arena *a, const char *spec, const char *con
 Status problem_open_hooked(Session *s, Arena *a, const char *spec, const char *hook_path,
                            Problem **out, Diag *d);
 
+// What a Problem may ask for that a template must have a parameter for (problem_params.c).
+typedef struct ProblemRule {
+  const char *param, *what; // the parameter; what it is, in messages
+  bool (*asked)(const Problem *p);
+  bool flag;                // 1 says that there is one, and the Problem which; else it has a value
+  const char *least;        // of a flag: a problem's values that ask for it; NULL: lists of lengths
+} ProblemRule;
+extern const ProblemRule problem_rules[];
+extern const int problem_nrules;
+
 // The template's Params that the Problem fixes (head_dim, causal, dtype): fills in those that are
 // not given, ST_INPUT when a given one disagrees or the template can't do what the Problem asks.
 Status problem_fix_params(Arena *a, const Problem *p, const TemplateInfo *t, Params *params,

@@ -5,7 +5,6 @@
 
 #include "problem.h"
 
-// --------------------------------------------------------------------------
 static const char *bool_text(const char *v) {
   return !strcmp(v, "true") ? "1" : !strcmp(v, "false") ? "0" : v;
 }
@@ -50,28 +49,41 @@ static Status fix_param(Arena *a, const ParamDecl *decl, const char *want, Param
   return ST_OK;
 }
 
-// Rules whose parameter says only that there is one; the Problem says which.
+// ---- rules -------------------------------------------------------------------------------------
+static bool has_softcap(const Problem *p) { return problem_float(p, "softcap", 0) > 0; }
+static bool has_alibi(const Problem *p) { return problem_int(p, "alibi", 0) != 0; }
+static bool has_sinks(const Problem *p) { return problem_int(p, "sinks", 0) != 0; }
+static bool has_pages(const Problem *p) { return problem_int(p, "page_size", 0) > 0; }
+static bool has_shared_kv(const Problem *p) { return problem_int(p, "shared_kv", 0) != 0; }
+static bool has_dtype_kv(const Problem *p) {
+  return p->has_dtype_kv && p->has_dtype && p->dtype_kv != p->dtype;
+}
+static bool has_head_dim_v(const Problem *p) {
+  return problem_head_dim_v(p) != problem_int(p, "head_dim", problem_head_dim_v(p));
+}
+
+// In the order in which a planner's shape has them.
+const ProblemRule problem_rules[] = {
+    {"window", "sliding window", problem_windowed, true, "wl=64"},
+    {"softcap", "soft cap", has_softcap, true, "softcap=30"},
+    {"alibi", "ALiBi slopes", has_alibi, true, "alibi=1"},
+    {"sinks", "attention sinks", has_sinks, true, "sinks=1"},
+    {"varlen", "length of its own for each sequence", problem_varlen, true, NULL},
+    {"paged", "block table for pages of keys", has_pages, true, "page=64"},
+    {"shared_kv", "K and V of one tensor", has_shared_kv, true, "shared=1"},
+    {"dtype_kv", "element type of its own for k and v", has_dtype_kv, false, NULL},
+    {"head_dim_v", "head_dim_v of its own", has_head_dim_v, false, NULL},
+};
+const int problem_nrules = sizeof problem_rules / sizeof *problem_rules;
+
 static void fix_rules(Arena *a, const Problem *p, const TemplateInfo *t, Params *params, Diag *d) {
-  const struct {
-    const char *param, *what;
-    bool asked;
-  } rules[] = {{"window", "sliding window", problem_windowed(p)},
-               {"softcap", "soft cap", problem_float(p, "softcap", 0) > 0},
-               {"alibi", "ALiBi slopes", problem_int(p, "alibi", 0) != 0},
-               {"sinks", "attention sinks", problem_int(p, "sinks", 0) != 0},
-               {"varlen", "length of its own for each sequence", problem_varlen(p)},
-               {"paged", "block table for pages of keys", problem_int(p, "page_size", 0) > 0},
-               {"dtype_kv", "element type of its own for k and v",
-                p->has_dtype_kv && p->has_dtype && p->dtype_kv != p->dtype},
-               {"shared_kv", "K and V of one tensor", problem_int(p, "shared_kv", 0) != 0},
-               {"head_dim_v", "head_dim_v of its own",
-                problem_head_dim_v(p) != problem_int(p, "head_dim", problem_head_dim_v(p))}};
-  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-    if (!rules[i].asked) continue;
-    const ParamDecl *decl = param_decl(t, rules[i].param);
+  for (int i = 0; i < problem_nrules; i++) {
+    const ProblemRule *r = &problem_rules[i];
+    if (!r->asked(p)) continue;
+    const ParamDecl *decl = param_decl(t, r->param);
     if (!decl)
-      diag_fail(d, ST_INPUT, "%s has no %s, and the problem asks for one", t->name, rules[i].what);
-    else if (strcmp(decl->name, "head_dim_v") && strcmp(decl->name, "dtype_kv"))
+      diag_fail(d, ST_INPUT, "%s has no %s, and the problem asks for one", t->name, r->what);
+    else if (r->flag)
       fix_param(a, decl, "1", params, d);
   }
 }

@@ -119,6 +119,9 @@ static void values_are_held_against_their_kind(void **state) {
   assert_error(f, psm_problem_set_int(p, NULL, 3), PSM_INPUT, "name is NULL");
   assert_error(f, psm_problem_set_float(p, "scale", 4096.5), PSM_INPUT,
                "scale=4096.5: 4096 at most");
+  assert_error(f, psm_problem_set_int(p, "scale", 4097), PSM_INPUT, "scale=4097: 4096 at most");
+  assert_error(f, psm_problem_set_int(p, "causal", 2), PSM_INPUT, "causal is 0 or 1");
+  assert_error(f, psm_problem_set_float(p, "softcap", -1), PSM_INPUT, "softcap is at least 0");
   good(f, psm_problem_set_float(p, "scale", -4096));
   good(f, psm_problem_set_int(p, "causal", 1));
   psm_problem_free(p);

@@ -263,6 +263,8 @@ static void rows_go_where_they_belong(void **state) {
   assert_string_equal(merged(s, a, present, now, &m, d), arena_printf(a, "%s\n", present));
   assert_int_equal(m.kept, 1);
   assert_int_equal(m.added + m.replaced, 0);
+  const char *twice = arena_printf(a, "%s\n%s\n", present, mma); // kept: no other row goes
+  assert_string_equal(merged(s, a, twice, now, &m, d), twice);
   session_close(s);
   diag_free(d);
 }
