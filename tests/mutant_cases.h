@@ -71,8 +71,11 @@ enum {
   DECODE_PROBLEMS = sizeof decode_problems / sizeof *decode_problems,
 };
 
-// Variants that some lines need, with their problem: for the templates that have these parameters.
-static const struct { const char *set[2][2], *problem; } specials[] = {
+// A variant, beside the base one, with its problem.
+typedef struct Case { const char *set[2][2], *problem; } Case;
+
+// Variants that some lines need: for the templates that have these parameters.
+static const Case specials[] = {
     // warps that go past whole items at once
     {{{"warps", "2"}}, "b=40,hq=2,hkv=1,sq=1,sk=9,chunks=2"},
     // more pieces than one level merges
@@ -80,6 +83,16 @@ static const struct { const char *set[2][2], *problem; } specials[] = {
     // one warpgroup of three is blind to two tiles, and only the stages order it behind the copies
     {{{"tile_q", "192"}, {"turns", "0"}}, "b=1,hq=2,hkv=1,sq=$q5,sk=$k11,causal=1"}};
 enum { SPECIALS = sizeof specials / sizeof *specials };
+
+// decode_latent has one width, of 576, and each run of it is dear: it takes these instead of all
+// problems with all variants.
+static const Case latent_cases[] = {
+    // weights beyond f16 where a row keeps its maximum though it grows, in the second tile too
+    {{{"dtype", "f16"}}, "b=1,hq=2,hkv=1,sq=1,sk=130,chunks=1"},
+    {{{0}}, "b=2,hq=2,hkv=1,sq=2,sk=130,chunks=3,causal=1"},
+    {{{0}}, "b=1,hq=33,hkv=1,sq=2,sk=3,chunks=1"}, // two tiles of rows
+};
+enum { LATENT_CASES = sizeof latent_cases / sizeof *latent_cases };
 
 // What a problem may ask for, and the parameter of the templates that have it.
 static const struct { const char *text, *param; } rules[] = {
@@ -211,18 +224,18 @@ static inline bool is_swept(const char *name) {
   return strcmp(name, "causal") != 0;
 }
 
-static inline void bench_specials(Bench *b) {
+static inline void bench_cases(Bench *b, const Case *cases, int n) {
   Depth depth = {ROUND, 1, b->deep};
-  for (int i = 0; i < SPECIALS; i++) {
-    bool decode = strstr(specials[i].problem, "chunks=") != NULL, has = true;
+  for (int i = 0; i < n; i++) {
+    bool decode = strstr(cases[i].problem, "chunks=") != NULL, has = true;
     Params p = b->base;
-    for (int k = 0; k < 2 && specials[i].set[k][0]; k++) {
-      has &= decl_of(b, specials[i].set[k][0]) != NULL;
-      p = with(b, &p, specials[i].set[k][0], specials[i].set[k][1]);
+    for (int k = 0; k < 2 && cases[i].set[k][0]; k++) {
+      has &= decl_of(b, cases[i].set[k][0]) != NULL;
+      p = with(b, &p, cases[i].set[k][0], cases[i].set[k][1]);
     }
     if (!has || !is_legal(b, &p) || decode != (b->tmpl->kind == KIND_DECODE)) continue;
     b->variants++;
-    bench_problem(b, &p, specials[i].problem, &depth);
+    bench_problem(b, &p, cases[i].problem, &depth);
   }
 }
 
@@ -245,7 +258,16 @@ static inline void bench_sweep(Bench *b) {
       for (int i = 0; i < EVERYWHERE; i++) bench_problem(b, &p, problems[i], &depth);
     }
   }
-  bench_specials(b);
+  bench_cases(b, specials, SPECIALS);
+}
+
+static inline void bench_all(Bench *b) {
+  if (!strcmp(b->tmpl->name, "decode_latent")) {
+    bench_cases(b, latent_cases, LATENT_CASES);
+  } else {
+    bench_base(b, 0, (Depth){ROUND, 1, b->deep});
+    bench_sweep(b);
+  }
 }
 
 static inline int launches_of(const Bench *b) {

@@ -98,8 +98,7 @@ static void test_one(void **state) {
     if (strcmp(only, w->t[i]->name) || !is_scored(w->t[i])) continue;
     Bench b;
     bench_open(&b, w->session, w->dev, w->t[i], w->list->text);
-    bench_base(&b, 0, (Depth){ROUND, 1, b.deep});
-    bench_sweep(&b);
+    bench_all(&b);
     print_score(&b);
     bool held = is_held(b.score.list, only);
     bad = b.wrong + check_list(&b, held) + (held ? check_rows(&b) : 0);
