@@ -48,6 +48,15 @@ static double worst(const float *got, size_t n, double expected) {
   return w;
 }
 
+/* Workspace of the operator's, zero where it must be. */
+static void give_workspace(psm_session *s, psm_device *dev, psm_operator *op) {
+  uint64_t workspace = 0, bytes = psm_workspace_bytes(op);
+  if (bytes) must(s, psm_alloc(dev, bytes, &workspace));
+  if (psm_workspace_zero_bytes(op))
+    must(s, psm_zero(dev, workspace, psm_workspace_zero_bytes(op)));
+  must(s, psm_bind_workspace(op, workspace, bytes));
+}
+
 int main(int argc, char **argv) {
   const char *where = argc > 1 ? argv[1] : "auto";
   int64_t keys = argc > 2 ? strtoll(argv[2], NULL, 10) : 1000;
@@ -56,9 +65,9 @@ int main(int argc, char **argv) {
     return PSM_INPUT;
   }
   psm_session *s;
+  psm_device *dev;
   psm_status st = psm_session_open(NULL, &s);
   must(s, st);
-  psm_device *dev;
   must(s, psm_device_open(s, where, &dev));
 
   /* The question, and the launches that answer it: decode_splitk, then combine. */
@@ -85,14 +94,8 @@ int main(int argc, char **argv) {
   must(s, psm_bind(op, "o", &ot));
   must(s, psm_bind(op, "lse", &lt));
 
-  uint64_t workspace = 0, bytes = psm_workspace_bytes(op);
-  if (bytes) must(s, psm_alloc(dev, bytes, &workspace));
-  if (psm_workspace_zero_bytes(op))
-    must(s, psm_zero(dev, workspace, psm_workspace_zero_bytes(op)));
-  must(s, psm_bind_workspace(op, workspace, bytes));
-
-  must(s, psm_launch(op));
-  must(s, psm_sync(dev));
+  give_workspace(s, dev, op);
+  must(s, psm_launch(op)); /* reading waits for it */
   must(s, psm_read(dev, o, ot.data, no * sizeof *o));
   must(s, psm_read(dev, lse, lt.data, sizeof lse));
 

@@ -57,7 +57,36 @@ static uint64_t bind(const Job *j, const char *name, psm_dtype t, const void *ho
   return x.data;
 }
 
+/* Prefill needs none, or a counter. */
+static void give_workspace(const Job *j) {
+  uint64_t workspace, bytes = psm_workspace_bytes(j->op);
+  if (!bytes) return;
+  must(j->s, psm_alloc(j->dev, bytes, &workspace));
+  must(j->s, psm_zero(j->dev, workspace, psm_workspace_zero_bytes(j->op)));
+  must(j->s, psm_bind_workspace(j->op, workspace, bytes));
+}
+
 static int value(int b, int h, int j) { return 1 + j % 16 + 3 * b + 20 * h; }
+
+/* Whole numbers below 256 are exact in bf16 and so are their sums: O is rounded once, by half of
+ * 2^-7 at most.  The LSE is within a few roundings of fp32. */
+static int count_wrong(const int32_t *at_q, const uint16_t *o, const float *lse) {
+  int wrong = 0;
+  for (int b = 0; b < BATCH; b++)
+    for (int i = 0; i < len_q[b]; i++)
+      for (int h = 0; h < HEADS; h++) {
+        int seen = i + len_k[b] - len_q[b] + 1, row = at_q[b] + i;
+        double mean = 0;
+        for (int k = 0; k < seen; k++) mean += (double)value(b, h / (HEADS / HEADS_KV), k) / seen;
+        for (int e = 0; e < DIM; e++) {
+          double found = of_bf16(o[((size_t)row * HEADS + (size_t)h) * DIM + (size_t)e]);
+          if (!(fabs(found - mean) <= mean * 0x1p-8)) wrong++;
+        }
+        float l = lse[h * at_q[BATCH] + row];
+        if (seen > 0 ? !(fabs(l - log(seen)) <= 1e-5) : l != -INFINITY) wrong++;
+      }
+  return wrong;
+}
 
 int main(int argc, char **argv) {
   const char *where = argc > 1 ? argv[1] : "auto", *name = argc > 2 ? argv[2] : "prefill_mma";
@@ -97,33 +126,13 @@ int main(int argc, char **argv) {
   uint64_t o_at = bind(&j, "o", PSM_BF16, memset(o, 0xff, nq * 2), 3, total_q, HEADS, DIM);
   memset(lse, 0xff, nlse * 4); /* as o: NaN where nothing is written */
   uint64_t lse_at = bind(&j, "lse", PSM_F32, lse, 2, HEADS, total_q, 0);
-  uint64_t workspace = 0, bytes = psm_workspace_bytes(j.op); /* prefill needs none, or a counter */
-  if (bytes) {
-    must(j.s, psm_alloc(j.dev, bytes, &workspace));
-    must(j.s, psm_zero(j.dev, workspace, psm_workspace_zero_bytes(j.op)));
-    must(j.s, psm_bind_workspace(j.op, workspace, bytes));
-  }
+  give_workspace(&j);
   must(j.s, psm_launch(j.op));
   must(j.s, psm_read(j.dev, o, o_at, nq * 2)); /* waits for it */
   must(j.s, psm_read(j.dev, lse, lse_at, nlse * 4));
 
-  /* Whole numbers below 256 are exact in bf16 and so are their sums: O is rounded once, by half of
-   * 2^-7 at most.  The LSE is within a few roundings of fp32. */
-  int wrong = 0, rows = 0;
-  for (int b = 0; b < BATCH; b++)
-    for (int i = 0; i < len_q[b]; i++)
-      for (int h = 0; h < HEADS; h++, rows++) {
-        int seen = i + len_k[b] - len_q[b] + 1, row = at_q[b] + i;
-        double mean = 0;
-        for (int k = 0; k < seen; k++) mean += (double)value(b, h / (HEADS / HEADS_KV), k) / seen;
-        for (int e = 0; e < DIM; e++) {
-          double found = of_bf16(o[((size_t)row * HEADS + (size_t)h) * DIM + (size_t)e]);
-          if (!(fabs(found - mean) <= mean * 0x1p-8)) wrong++;
-        }
-        float l = lse[h * total_q + row];
-        if (seen > 0 ? !(fabs(l - log(seen)) <= 1e-5) : l != -INFINITY) wrong++;
-      }
-  printf("%s: %d rows of %d sequences on %s: %d wrong: %s\n", name, rows, BATCH,
+  int wrong = count_wrong(at_q, o, lse);
+  printf("%s: %d rows of %d sequences on %s: %d wrong: %s\n", name, (int)total_q * HEADS, BATCH,
          psm_device_name(j.dev), wrong, wrong ? "WRONG" : "good");
   psm_operator_free(j.op);
   psm_problem_free(p);

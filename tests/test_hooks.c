@@ -167,68 +167,72 @@ static void tiles_left_out(void **state) {
 }
 
 // ---- mistakes -----------------------------------------------------------------------------------
+static const struct Mistake {
+  const char *text;
+  int line;
+  const char *what;
+} mistakes[] = {
+    {"| function visible()\n  setp.le.s32 ${sees}, ${j}, %nothing;\n| end\n", 2,
+     "%nothing\" is not declared"},
+    {"| function visible()\n  setp.le.s32 ${sees}, ${jj}, 1;\n| end\n", 2,
+     "undefined name 'jj'"},
+    {"| function visible()\n  setp.le.s32 ${sees}, ${j}, 9;\n| end\n| function keys_any()\n\n"
+     "  min.s32 ${to}, ${to}, ${s};\n| end\n",
+     6, "undefined name 's'"},
+    {"  add.f32 ${s}, ${s}, ${first};\n", 1, "undefined name 'first'"},
+    {"  add.f32 ${s}, ${s}, ${s};\n  @${sees} mov.f32 ${s}, 0f00000000;\n", 2,
+     "undefined name 'sees'"},
+    // what no point calls
+    {"\n| function keys_any()\n  min.s32 ${to}, ${to}, 5;\n| end\n", 2,
+     "2:12: error: keys_any() without visible()"},
+    {"  add.f32 ${s}, ${s}, ${s};\n| function keys_all()\n| end\n", 2,
+     "2:12: error: keys_all() without visible()"},
+    {"| function visble()\n  setp.le.s32 ${sees}, ${j}, 9;\n| end\n", 1,
+     "1:12: error: no point calls the hook's visble (did you mean \"visible\"?)"},
+    {"  add.f32 ${s}, ${s}, ${s};\n| local function visible()\n| end\n", 2,
+     "2:18: error: visible is local"},
+    {"  add.f32 ${s}, ${s}, ${s};\n| keys_any = 3\n", 2,
+     "2:3: error: keys_any is not a function"},
+    {"// nothing\n| local x = 3\n", 0, "the hook changes nothing"},
+    {"", 0, "the hook changes nothing"},
+    // what changes nothing that counts
+    {"| function visible()\n  .reg .pred %p;\n  setp.le.s32 %p, ${j}, ${i};\n| end\n", 1,
+     "1:12: error: visible() never changes ${sees}"},
+    {"\n  .reg .f32 %t;\n  add.f32 %t, ${s}, ${s};\n", 2, "the hook's lines never change ${s}"},
+    // what would change the template around it
+    {"  add.f32 ${s}, ${s}, ${s};\n  add.s32 ${j}, ${j}, 1;\n", 2,
+     "the hook's lines may change ${s} only"},
+    {"| function visible()\n  setp.le.s32 ${sees}, ${j}, ${i};\n"
+     "  mov.f32 ${s}, 0f00000000;\n| end\n",
+     3, "visible() may change ${sees} only"},
+    {"| function visible()\n  setp.le.s32 ${sees}, ${j}, ${i};\n| end\n| function keys_any()\n"
+     "  add.s32 ${last}, ${last}, 1;\n  min.s32 ${to}, ${to}, ${last};\n| end\n",
+     5, "keys_any() may change ${from} and ${to} only"},
+    {"  add.f32 ${s}, ${s}, ${s};\n  ret;\n", 2, "ret in a hook ends the template's thread"},
+    {"  add.f32 ${s}, ${s}, ${s};\n  bra L_next;\n", 2, "jumps to the template's label L_next"},
+    {"  add.f32 ${s}, ${s}, ${s};\n  }\n  {\n", 2, "a closing brace without one"},
+    {"  add.f32 ${s}, ${s}, ${s};\n  {\n", 2, "an opening brace that the hook does not close"},
+    {"| entry_begin()\n", 1, "no entry_begin() in it"},
+    {"| arg { \"saved\", \"out\", \"f32\", { \"heads_q\" }, \"x\" }\n"
+     "  add.f32 ${s}, ${s}, ${s};\n",
+     1, "arg 'saved': a hook's tensors are inputs"},
+};
+
 static void mistakes_point_into_the_file(void **state) {
-  static const struct Mistake {
-    const char *text;
-    int line;
-    const char *what;
-  } cases[] = {
-      {"| function visible()\n  setp.le.s32 ${sees}, ${j}, %nothing;\n| end\n", 2,
-       "%nothing\" is not declared"},
-      {"| function visible()\n  setp.le.s32 ${sees}, ${jj}, 1;\n| end\n", 2, "jj"},
-      {"| function visible()\n  setp.le.s32 ${sees}, ${j}, 9;\n| end\n| function keys_any()\n\n"
-       "  min.s32 ${to}, ${to}, ${s};\n| end\n",
-       6, "s"},
-      {"  add.f32 ${s}, ${s}, ${first};\n", 1, "first"},
-      {"  add.f32 ${s}, ${s}, ${s};\n  @${sees} mov.f32 ${s}, 0f00000000;\n", 2, "sees"},
-      // what no point calls
-      {"\n| function keys_any()\n  min.s32 ${to}, ${to}, 5;\n| end\n", 2,
-       "2:12: error: keys_any() without visible()"},
-      {"  add.f32 ${s}, ${s}, ${s};\n| function keys_all()\n| end\n", 2,
-       "2:12: error: keys_all() without visible()"},
-      {"| function visble()\n  setp.le.s32 ${sees}, ${j}, 9;\n| end\n", 1,
-       "1:12: error: no point calls the hook's visble (did you mean \"visible\"?)"},
-      {"  add.f32 ${s}, ${s}, ${s};\n| local function visible()\n| end\n", 2,
-       "2:18: error: visible is local"},
-      {"  add.f32 ${s}, ${s}, ${s};\n| keys_any = 3\n", 2,
-       "2:3: error: keys_any is not a function"},
-      {"// nothing\n| local x = 3\n", 0, "the hook changes nothing"},
-      {"", 0, "the hook changes nothing"},
-      // what changes nothing that counts
-      {"| function visible()\n  .reg .pred %p;\n  setp.le.s32 %p, ${j}, ${i};\n| end\n", 1,
-       "1:12: error: visible() never changes ${sees}"},
-      {"\n  .reg .f32 %t;\n  add.f32 %t, ${s}, ${s};\n", 2, "the hook's lines never change ${s}"},
-      // what would change the template around it
-      {"  add.f32 ${s}, ${s}, ${s};\n  add.s32 ${j}, ${j}, 1;\n", 2,
-       "the hook's lines may change ${s} only"},
-      {"| function visible()\n  setp.le.s32 ${sees}, ${j}, ${i};\n"
-       "  mov.f32 ${s}, 0f00000000;\n| end\n",
-       3, "visible() may change ${sees} only"},
-      {"| function visible()\n  setp.le.s32 ${sees}, ${j}, ${i};\n| end\n| function keys_any()\n"
-       "  add.s32 ${last}, ${last}, 1;\n  min.s32 ${to}, ${to}, ${last};\n| end\n",
-       5, "keys_any() may change ${from} and ${to} only"},
-      {"  add.f32 ${s}, ${s}, ${s};\n  ret;\n", 2, "ret in a hook ends the template's thread"},
-      {"  add.f32 ${s}, ${s}, ${s};\n  bra L_next;\n", 2, "jumps to the template's label L_next"},
-      {"  add.f32 ${s}, ${s}, ${s};\n  }\n  {\n", 2, "a closing brace without one"},
-      {"  add.f32 ${s}, ${s}, ${s};\n  {\n", 2, "an opening brace that the hook does not close"},
-      {"| entry_begin()\n", 1, "no entry_begin() in it"},
-      {"| arg { \"saved\", \"out\", \"f32\", { \"heads_q\" }, \"x\" }\n"
-       "  add.f32 ${s}, ${s}, ${s};\n",
-       1, "arg 'saved': a hook's tensors are inputs"},
-  };
   Fixture *f = *state;
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    char *path = hook_of(f, cases[i].text);
+  for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+    char *path = hook_of(f, mistakes[i].text);
     Variant *v;
     VariantOpts opts = {.hook_path = path};
     diag_reset(f->d);
-    const char *template_name = strstr(cases[i].text, "L_next") ? "hook_eval" : "prefill_mma";
+    const char *template_name = strstr(mistakes[i].text, "L_next") ? "hook_eval" : "prefill_mma";
     assert_int_equal(variant_build(f->s, template_name, NULL, &opts, &v, f->d), ST_INPUT);
-    const char *place = cases[i].line ? arena_printf(f->a, "%s:%d", path, cases[i].line)
-                                      : arena_printf(f->a, "%s: error", path);
+    const char *place = mistakes[i].line ? arena_printf(f->a, "%s:%d", path, mistakes[i].line)
+                                         : arena_printf(f->a, "%s: error", path);
     const char *at = strstr(diag_text(f->d), place);
-    if (!at || !strstr(diag_text(f->d), cases[i].what))
-      fail_msg("no %s:%d with \"%s\" in\n%s", path, cases[i].line, cases[i].what, diag_text(f->d));
+    if (!at || !strstr(diag_text(f->d), mistakes[i].what))
+      fail_msg("no %s:%d with \"%s\" in\n%s", path, mistakes[i].line, mistakes[i].what,
+               diag_text(f->d));
     unlink(path);
   }
 }

@@ -10,25 +10,11 @@
 #include <cmocka.h>
 #include <unistd.h>
 
+#include "folder_kit.h"
 #include "json.h"
 #include "planner.h"
 #include "results.h"
 #include "store.h"
-
-static char folder[] = "/tmp/ptxsmith_results_XXXXXX", path[64];
-
-static int make_folder(void **state) {
-  (void)state;
-  if (!mkdtemp(folder)) return -1;
-  snprintf(path, sizeof path, "%s/r.jsonl", folder);
-  return 0;
-}
-
-static int remove_folder(void **state) {
-  (void)state;
-  unlink(path);
-  return rmdir(folder);
-}
 
 // ---- lines --------------------------------------------------------------------------------------
 

@@ -13,22 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "folder_kit.h"
 #include "store.h"
-
-static char folder[] = "/tmp/ptxsmith_store_XXXXXX", path[64];
-
-static int make_folder(void **state) {
-  (void)state;
-  if (!mkdtemp(folder)) return -1;
-  snprintf(path, sizeof path, "%s/r.jsonl", folder);
-  return 0;
-}
-
-static int remove_folder(void **state) {
-  (void)state;
-  unlink(path);
-  return rmdir(folder);
-}
 
 static void append(int from, int to, bool safe) {
   Diag *d = diag_new();

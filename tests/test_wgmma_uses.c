@@ -104,7 +104,7 @@ static void integers(Kit *k, const Integers *c) {
 // places.
 static void test_integers(void **state) {
   int index = 0;
-  for (int n = 8; n <= 256; n += n < 32 && n != 24 ? 8 : n == 24 ? 8 : 16, index++)
+  for (int n = 8; n <= 256; n += n < 32 ? 8 : 16, index++)
     integers(*state, &(Integers){n, index & 1, index & 2, index & 4, index & 8});
   for (int v = 0; v < 16; v++)
     integers(*state, &(Integers){32, v & 1, v & 2, v & 4, v & 8});
