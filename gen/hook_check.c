@@ -60,7 +60,7 @@ static void refuse(lua_State *L, Expansion *x, Place at, const char *fmt, ...) {
 
 // A name that the hook gave away, as a function or not, and that no point calls.
 static void check_function(lua_State *L, Expansion *x, const char *name, bool is_function) {
-  const char *known[HOOK_PARTS];
+  const char *known[HOOK_PARTS] = {NULL};
   int n = 0;
   for (int i = 0; i < HOOK_PARTS; i++)
     if (hook_part[i].function) known[n++] = hook_part[i].function;

@@ -20,10 +20,17 @@ static char *put_utf8(char *to, unsigned long c) {
   return to;
 }
 
+// As it is written, up to the closing quote.
+static size_t written_length(const char *p) {
+  size_t n = 0;
+  while (p[n] && p[n] != '"') n += p[n] == '\\' && p[n + 1] ? 2 : 1;
+  return n;
+}
+
 // p stands behind the opening quote; NULL when the text does not end.
 static const char *read_string(Arena *a, const char *p, const char **out) {
   static const char from[] = "\"\\/bfnrt", into[] = "\"\\/\b\f\n\r\t";
-  char *to = arena_alloc(a, strlen(p) + 1);
+  char *to = arena_alloc(a, written_length(p) + 1); // escapes are longer than what they stand for
   *out = to;
   for (; *p && *p != '"'; p++) {
     if (*p != '\\') {

@@ -236,8 +236,8 @@ static Tolerance one_key_tolerance(const GateRun *g, const Reference *ref) {
   double off = dtype_ulp(DT_F32, ref->score_max * 1.4426950408889634) / 2 * 0.6931471805599453;
   double of_p = ldexp(1, -dtype_mantissa(in));
   double err = off < of_p ? off : of_p;
-  return err < ldexp(1, -dtype_mantissa(o) - 1) ? (Tolerance){0}
-                                                : (Tolerance){.rel = err, .rounded = true};
+  if (err < ldexp(1, -dtype_mantissa(o) - 1)) return (Tolerance){0};
+  return (Tolerance){.rel = err, .rounded = true};
 }
 
 // One visible key: its weight is 1, O is its V to the bit, LSE its score.

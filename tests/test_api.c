@@ -402,9 +402,8 @@ static void any_kernel_runs(void **state) {
   good(f, psm_free(f->dev, 0));
 }
 
-// ---- tensor maps, and the interpreter's options
-// --------------------------------------------------- y[i] = element i of a box of 4 x 8 floats at
-// (row 1, column 4), through shared memory.
+// ---- tensor maps, and the interpreter's options ------------------------------------------------
+// y[i] = element i of a box of 4 x 8 floats at (row 1, column 4), through shared memory.
 static const char box_ptx[] =
     ".version 8.0\n.target sm_90\n.address_size 64\n"
     ".visible .entry box(.param .align 64 .b8 map[128], .param .u64 y)\n{\n"

@@ -2,7 +2,7 @@
 # The unit tests that run on any device, on a GPU: what the interpreter answers is what it answers.
 #   tests/gpu/tests.sh [BUILD [DEVICE]]    build, cuda:0 by default; exit 1 when one failed
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 2
 build=${1:-build} failed=0
 export PTXSMITH_DEVICE=${2:-cuda:0}
 for source in $(grep -l 'kit_setup_anywhere\|PTXSMITH_DEVICE' tests/test_*.c); do

@@ -9,7 +9,7 @@
 # section's failure does not stop the next.  BUILD names the build folder (build), PYTHONPATH the place
 # of FlashAttention-3's package where it is not installed.  Exit 1 when a section failed.
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 2
 build=${BUILD:-build}
 smith=$build/ptxsmith lib=$build/libptxsmith.so
 peers=tests/peers
