@@ -153,10 +153,17 @@ Status cmd_rows_from(Cmd *c, const char *store) {
 
 // What else plan does than to plan.
 static Status about_tables(Cmd *c, Session *s) {
+  static const CliOptId of_plans[] = {OPT_DEVICE, OPT_THREADS, OPT_ISA,
+                                      OPT_HOOK,   OPT_TARGET,  OPT_JSON};
   bool from = cli_has(c->cli, OPT_FROM);
+  const char *what = from ? "from" : "rows";
   if (c->cli->noperands || (from && cli_has(c->cli, OPT_ROWS)))
     return diag_error(c->diag, NOWHERE, "plan: --%s is about the planner's tables and stands alone",
-                      from ? "from" : "rows");
+                      what);
+  for (size_t i = 0; i < sizeof of_plans / sizeof *of_plans; i++)
+    if (cli_has(c->cli, of_plans[i]))
+      return diag_error(c->diag, NOWHERE, "plan: --%s does nothing with --%s",
+                        cli_opts[of_plans[i]].name, what);
   return from ? cmd_rows_from(c, c->cli->text[OPT_FROM]) : rows(c, s);
 }
 
@@ -167,9 +174,9 @@ Status cmd_plan(Cmd *c) {
   PlannerChoice choice;
   PlannerAsk ask = {0};
   Status st = cmd_session(c, &s);
-  if (!st && (cli_has(c->cli, OPT_ROWS) || cli_has(c->cli, OPT_FROM))) return about_tables(c, s);
-  if (!st && cli_has(c->cli, OPT_INTO))
+  if (!st && cli_has(c->cli, OPT_INTO) && !cli_has(c->cli, OPT_FROM))
     return diag_error(c->diag, NOWHERE, "plan: --into needs --from STORE.jsonl");
+  if (!st && (cli_has(c->cli, OPT_ROWS) || cli_has(c->cli, OPT_FROM))) return about_tables(c, s);
   if (!st && !c->cli->noperands)
     return diag_error(c->diag, NOWHERE, "usage: ptxsmith plan PROBLEM");
   if (!st) st = cmd_problem_of(c, c->cli->operand[0], &p);

@@ -246,7 +246,7 @@ static int compare_pages(const void *a, const void *b) {
 }
 
 // K and V are made up once for each page.
-static Status check_shared(const Problem *p, const Value *table, Diag *d) {
+static Status check_once(const Problem *p, const Value *table, Diag *d) {
   int64_t columns = problem_int(p, "pages", 0),
           *all = arena_array(p->arena, int64_t, table->nlist + 1);
   int n = 0;
@@ -272,7 +272,7 @@ Status lengths_check_whole(const Problem *p, Diag *d) {
                 of_each[s]);
   lengths_check_pages(p, d);
   const Value *table = problem_value(p, "block_table"), *pool = problem_value(p, "pool_pages");
-  if (d->errors == errors && table) check_shared(p, table, d);
+  if (d->errors == errors && table) check_once(p, table, d);
   if (d->errors == errors && !table && pool && pool->i < needed_pages(p))
     diag_fail(d, ST_INPUT, "problem: pool_pages=%lld, the sequences need %lld pages",
               (long long)pool->i, (long long)needed_pages(p));

@@ -182,6 +182,9 @@ static void put_number(Arena *a, Params *p, const char *name, double x) {
   params_set(a, p, name, arena_printf(a, "%.17g", x));
 }
 
+// Fields that only some jobs have.
+static const char *const optional_fields[] = {"checks", "hook", "target"};
+
 static Params job_fields(Tuner *t, const Run *r, const Params *params, const Problem *p) {
   Arena *a = t->arena;
   Params job = {0};
@@ -257,13 +260,16 @@ static bool same_value(const char *x, const char *y) {
   return numbers ? a == b && (fabs(a) < 0x1p53 || !strcmp(x, y)) : !strcmp(x, y);
 }
 
-// What makes two measurements one: all of the job but how its parameters are spelled, and the
-// threads of the host.
+// What makes two measurements one: all of the job but how its parameters are spelled (texts are
+// what they make), and the threads of the host.
 static bool same_job(const Params *job, const Params *r) {
-  static const char *const names[] = {"texts", "template", "problem", "seed", "hook", "target",
-                                      "checks", "samples", "grid", "hot", "graph"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (!same_value(result_text(job, names[i]), result_text(r, names[i]))) return false;
+  for (int i = 0; i < job->n; i++) {
+    const Param *f = &job->v[i];
+    if (!strcmp(f->name, "params") || !strcmp(f->name, "threads")) continue;
+    if (!same_value(f->value, result_text(r, f->name))) return false;
+  }
+  for (size_t i = 0; i < sizeof optional_fields / sizeof *optional_fields; i++)
+    if (*result_text(r, optional_fields[i]) && !params_get(job, optional_fields[i])) return false;
   return true;
 }
 

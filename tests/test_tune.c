@@ -332,6 +332,9 @@ static void only_the_same_measurement_stands(void **state) {
                                           {"grid", "7"},
                                           {"checks", "sanitized"},
                                           {"hook", "x.inc"},
+                                          {"target", "sm_90"},
+                                          {"samples", "9"},
+                                          {"problem", "b=2"},
                                           {"template", "prefill_thread"}};
   for (size_t i = 0; i < sizeof spoilt / sizeof *spoilt; i++) {
     const char *was = params_get(before, spoilt[i][0]);
