@@ -84,13 +84,28 @@ static const Case specials[] = {
     {{{"tile_q", "192"}, {"turns", "0"}}, "b=1,hq=2,hkv=1,sq=$q5,sk=$k11,causal=1"}};
 enum { SPECIALS = sizeof specials / sizeof *specials };
 
-// decode_latent has one width, of 576, and each run of it is dear: it takes these instead of all
-// problems with all variants.
+// decode_latent has one width, of 576, and each run of it is dear: it takes these, in two
+// schedules, instead of all problems with all variants.
 static const Case latent_cases[] = {
     // weights beyond f16 where a row keeps its maximum though it grows, in the second tile too
-    {{{"dtype", "f16"}}, "b=1,hq=2,hkv=1,sq=1,sk=130,chunks=1"},
-    {{{0}}, "b=2,hq=2,hkv=1,sq=2,sk=130,chunks=3,causal=1"},
-    {{{0}}, "b=1,hq=33,hkv=1,sq=2,sk=3,chunks=1"}, // two tiles of rows
+    {{{"dtype", "f16"}}, "b=1,hq=64,hkv=1,sq=1,sk=130,chunks=1"},
+    // rows whose scores are all -inf; more rows than warps merge
+    {{{0}}, "b=2,hq=4,hkv=1,sq=3,sk=130,chunks=3"},
+    {{{"lazy", "0"}}, "b=2,hq=4,hkv=1,sq=3,sk=130,chunks=3"},
+    {{{0}}, "b=3,hq=2,hkv=2,sq=1,sk=9,chunks=6"}, // spans of one tile, for one pair of the producer
+    {{{0}}, "b=1,hq=1,sq=2,sk=0,chunks=2"},
+    {{{0}}, "b=0,hq=2,hkv=1,sq=2,seqlens_k=seed:3,sk=20,chunks=2"},
+    {{{0}}, "b=2,hq=2,hkv=1,sq=0,sk=9,chunks=2"},
+    // a piece in which most rows see no key, beside one whose largest scores may be far below 0
+    {{{0}}, "b=1,hq=1,sq=64,sk=70,causal=1,wl=1,chunks=2,scale=1"},
+    {{{0}}, "b=1,hq=2,hkv=1,sq=9,sk=3,causal=1,sinks=1,softcap=2,chunks=1"},
+    {{{0}}, "b=1,hq=2,hkv=1,sq=1,sk=3,page=2,chunks=1"},
+    // few rows, merged by several warps each before the next item; a last page behind the last row
+    {{{0}}, "b=3,hq=3,hkv=1,sq=1,sk=67,page=17,chunks=2"},
+    {{{0}}, "b=2,hq=4,hkv=2,sq=33,sk=9,chunks=1"}, // a span of all items, of two tiles of rows each
+    {{{0}}, "b=3,hq=33,hkv=1,sq=2,seqlens_k=70/0/9,chunks=2,causal=1,alibi=1"},
+    {{{0}}, "b=2,hq=1,sq=1,seqlens_k=130/0,chunks=6"},         // more spans than tiles
+    {{{0}}, "b=33,hq=1,sq=1,seqlens_k=seed:3,sk=20,chunks=2"}, // more sequences than lanes
 };
 enum { LATENT_CASES = sizeof latent_cases / sizeof *latent_cases };
 
@@ -224,8 +239,8 @@ static inline bool is_swept(const char *name) {
   return strcmp(name, "causal") != 0;
 }
 
-static inline void bench_cases(Bench *b, const Case *cases, int n) {
-  Depth depth = {ROUND, 1, b->deep};
+static inline void bench_cases(Bench *b, const Case *cases, int n, int schedules) {
+  Depth depth = {b->deep ? ROUND : schedules, 1, b->deep};
   for (int i = 0; i < n; i++) {
     bool decode = strstr(cases[i].problem, "chunks=") != NULL, has = true;
     Params p = b->base;
@@ -258,12 +273,12 @@ static inline void bench_sweep(Bench *b) {
       for (int i = 0; i < EVERYWHERE; i++) bench_problem(b, &p, problems[i], &depth);
     }
   }
-  bench_cases(b, specials, SPECIALS);
+  bench_cases(b, specials, SPECIALS, ROUND);
 }
 
 static inline void bench_all(Bench *b) {
   if (!strcmp(b->tmpl->name, "decode_latent")) {
-    bench_cases(b, latent_cases, LATENT_CASES);
+    bench_cases(b, latent_cases, LATENT_CASES, 2);
   } else {
     bench_base(b, 0, (Depth){ROUND, 1, b->deep});
     bench_sweep(b);

@@ -52,21 +52,24 @@ static inline void grow_sinks(AttnInputs *in) {
 // Infinities that leave an answer, where every row sees every key: in batch 0 two keys of 16 have
 // the score -inf, and two others infinite values; in batch 1 all scores of two queries are -inf.
 // They lie at both ends of rows and of 16 keys, where the first and the last fragments of a tile
-// find them.
+// find them.  Where V is a part of K no key is infinite: 0 times it is no answer.
 static inline void infinite_input(const Problem *p, AttnInputs *in) {
   const int64_t *q = in->q.t.shape, *k = in->k.t.shape;
   if (q[0] < 2 || k[1] < 4 || problem_int(p, "causal", 0) || problem_windowed(p)) return;
   int64_t row[2] = {0, q[1] > 31 ? 31 : q[1] - 1}, key[2] = {0, 14}, value[2] = {2, 13};
+  bool shared = in->v.host == in->k.host;
   int64_t e[2] = {1, q[3] - 1}, column[2] = {0, in->v.t.shape[3] - 1};
   for (int x = 0; x < 2; x++)
     for (int64_t h = 0; h < k[2]; h++) {
-      for (int64_t j = key[x]; j < k[1]; j += 16) host_set(&in->k, 0, j, h, e[x], -INFINITY);
-      for (int64_t j = value[x]; j < k[1]; j += 16) host_set(&in->v, 0, j, h, column[x], INFINITY);
+      for (int64_t j = key[x]; j < k[1] && !shared; j += 16)
+        host_set(&in->k, 0, j, h, e[x], -INFINITY);
+      for (int64_t j = value[x]; j < k[1] && !shared; j += 16)
+        host_set(&in->v, 0, j, h, column[x], INFINITY);
       for (int64_t j = 0; j < k[1]; j++) host_set(&in->k, 1, j, h, e[x], -1);
     }
   for (int x = 0; x < 2; x++)
     for (int64_t h = 0; h < q[2]; h++) {
-      for (int64_t i = 0; i < q[1]; i++) host_set(&in->q, 0, i, h, e[x], 1);
+      for (int64_t i = 0; i < q[1] && !shared; i++) host_set(&in->q, 0, i, h, e[x], 1);
       host_set(&in->q, 1, row[x], h, e[x], INFINITY);
     }
 }

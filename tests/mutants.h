@@ -127,7 +127,8 @@ static inline Status input_open(MutantRun *m, InputForm form) {
     grow_input(&x->in.q, 40);
     grow_sinks(&x->in);
   }
-  if (form == IN_NO_LSE && m->split) infinite_input(op->problem, &x->in);
+  bool shared = x->in.v.host == x->in.k.host;
+  if (form == IN_NO_LSE && (m->split || shared)) infinite_input(op->problem, &x->in);
   if (form != IN_STRIDED) dense_inputs(&x->in, m->diag);
   st = reference_attention(op->problem, &x->in, 1, &x->ref, m->diag);
   if (st == ST_OK && (form == IN_LARGE || (m->runner.in_dtype == DT_F32 && few_keys(op->problem))))
