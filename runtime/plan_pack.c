@@ -59,6 +59,11 @@ static int64_t span_items(const Operator *op) {
   return items < INT32_MAX ? items : INT32_MAX;
 }
 
+static int64_t times(int64_t a, int64_t b) {
+  int64_t n;
+  return __builtin_mul_overflow(a, b, &n) ? INT64_MAX : n;
+}
+
 // The fewest chunks, up to four rounds, that keep within 5 % as many of the `places` busy as any
 // other count: equal pieces that leave a part of the last round idle are the usual loss.
 static int64_t whole_rounds(int64_t items, int64_t places, int64_t most) {
@@ -89,8 +94,8 @@ int64_t plan_chunks(const Operator *op) {
     int64_t heads = problem_int(op->problem, "heads_kv", 1);
     n = PLAN_SMS * (fit < 1 ? 1 : fit < 4 ? fit : 4);
     if (heads > 0 && n % heads <= n / 16) n -= n % heads;
-    most *= span_items(op);
-    if (problem_int(op->problem, "shared_kv", 0)) most *= LEAST_KEYS / LEAST_LATENT;
+    most = times(most, span_items(op));
+    if (problem_int(op->problem, "shared_kv", 0)) most = times(most, LEAST_KEYS / LEAST_LATENT);
     return n < most ? n : most > 0 ? most : 1;
   }
   if (smem > 0) n = whole_rounds(items, PLAN_SMS * (fit < 4 ? fit : 4), most);
@@ -101,7 +106,7 @@ int64_t plan_chunks(const Operator *op) {
 static void choose_chunks(Operator *op, int64_t given) {
   Problem *p = op->problem;
   int64_t most = problem_int(p, "seqlen_k", 0);
-  if (of_all_keys(op)) most *= span_items(op);
+  if (of_all_keys(op)) most = times(most, span_items(op));
   int64_t n = given > 0 ? given : problem_int(p, "chunks", plan_chunks(op));
   if (most < 1) most = 1;
   problem_set_int(p, "chunks", n < 1 ? 1 : n > most ? most : n);
