@@ -124,9 +124,13 @@ static Status open_problem(Cmd *c, Subject *s, const TemplateInfo *info) {
   int given = 0;
   for (int i = 0; i < 3; i++) given += cli_has(c->cli, real_opts[i].opt);
   if (!given) return cmd_problem(c, &s->problem);
-  if (given != 3) return diag_error(c->diag, NOWHERE, "--q, --k and --v belong together");
   const char *spec = cli_has(c->cli, OPT_PROBLEM) ? c->cli->text[OPT_PROBLEM] : "";
   Status st = cmd_problem_of(c, spec, &s->problem);
+  if (st) return st;
+  if (problem_int(s->problem, "shared_kv", 0))
+    return diag_error(c->diag, NOWHERE,
+                      "--q, --k and --v are tensors apart; with shared=1 K and V are one");
+  if (given != 3) return diag_error(c->diag, NOWHERE, "--q, --k and --v belong together");
   const char *dtype = params_get(&c->cli->params, "dtype");
   if (!st && dtype && !s->problem->has_dtype)
     s->problem->has_dtype = dtype_parse(dtype, &s->problem->dtype);

@@ -273,6 +273,9 @@ Status lengths_check_whole(const Problem *p, Diag *d) {
   lengths_check_pages(p, d);
   const Value *table = problem_value(p, "block_table"), *pool = problem_value(p, "pool_pages");
   if (d->errors == errors && table) check_once(p, table, d);
+  if (d->errors == errors && pool && pool->i > INT32_MAX)
+    diag_fail(d, ST_INPUT, "problem: pool_pages=%lld: a block table names 2147483647 pages at most",
+              (long long)pool->i);
   if (d->errors == errors && !table && pool && pool->i < needed_pages(p))
     diag_fail(d, ST_INPUT, "problem: pool_pages=%lld, the sequences need %lld pages",
               (long long)pool->i, (long long)needed_pages(p));

@@ -270,11 +270,23 @@ static void apply_rules(const Worker *w, const Rules *x, const Row *row, double 
   }
 }
 
+// cap tanh(s / cap).  Later draws have what kernels may err by, drawn for each key: 2^-24 of the
+// result, its rounding, and from |s| = cap / 4 on 2^-22 (1 - |tanh|) cap, since they take tanh as
+// 1 - 2 / (1 + e^(2 s / cap)) with an exponential and a reciprocal that are right to 2^-22.
+static float soften32(const Worker *w, const Row *row, int64_t j, float s, float cap) {
+  float t = tanhf(s / cap), off = 0x1p-24f * fabsf(t);
+  if (!w->draw) return cap * t;
+  if (fabsf(s / cap) >= 0.25f) off += 0x1p-22f * (1 - fabsf(t));
+  uint64_t bits = random_bits(41 + (uint64_t)w->draw, (uint64_t)(row->query * 65537 + j));
+  double drawn = (double)(bits >> 11) * 0x1p-52 - 1; // [-1, 1)
+  return (float)((double)cap * ((double)t + drawn * (double)off));
+}
+
 static void apply_rules32(const Worker *w, const Rules *x, const Row *row, float *s) {
   float scale = (float)w->job->n.scale * x->of_q * x->of_k, cap = (float)w->job->n.softcap;
   for (int64_t j = row->first; j < row->visible; j++) {
     s[j] *= scale;
-    if (cap > 0) s[j] = cap * tanhf(s[j] / cap);
+    if (cap > 0) s[j] = soften32(w, row, j, s[j], cap);
     if (x->sloped) s[j] -= x->slope * (float)distance(x, j);
   }
 }

@@ -360,6 +360,9 @@ static Status oracle_rows(GateRun *g, const AttnInputs *in, int64_t *every, Refe
 // A weight is 2^(s log2 e - max): beyond SCORE_MOST fp32 has no digit left after the point there,
 // and kernels round max and s log2 e apart.
 static Status check_scores(const GateRun *g, const Reference *ref, Diag *d) {
+  if (g->rule && hook_rule_no_number(g->rule))
+    return diag_fail(d, ST_INPUT,
+                     "the hook makes NaN or +inf of a finite score; a masked key's score is -inf");
   if (ref->score_max <= SCORE_MOST || g->runner->o_dtype == DT_F64) return ST_OK;
   return diag_fail(d, ST_INPUT,
                    "%s makes scores of %.3g: beyond %d fp32 has no digits left for their weights%s",

@@ -1,5 +1,7 @@
 #include "verify_hook.h"
 
+#include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +20,7 @@ struct HookRule {
   // plain formula's draws, whose error is to be that of fp32 scores under the same rule.
   float *scores[1 + HOOK_DRAWS];
   int draws;
+  atomic_bool no_number; // it made NaN or +inf of a finite score
 };
 
 HookRule *hook_rule_new(Session *s, const char *path, uint64_t seed, uint64_t step_limit) {
@@ -117,9 +120,15 @@ static Status collect(void *ctx, const ScoreRow *at, double *s, float *s32) {
   return ST_OK;
 }
 
+bool hook_rule_no_number(const HookRule *h) { return atomic_load(&h->no_number); }
+
 Status hook_rule_score(void *ctx, const ScoreRow *at, double *s, float *s32) {
+  HookRule *h = ctx;
   const float *exact = row_of(ctx, 0, at), *plain = row_of(ctx, 1 + at->draw, at);
-  for (int64_t j = 0; s && j < at->n; j++) s[j] = exact[j];
+  for (int64_t j = 0; s && j < at->n; j++) {
+    if (isfinite(s[j]) && !(exact[j] < INFINITY)) atomic_store(&h->no_number, true);
+    s[j] = exact[j];
+  }
   for (int64_t j = 0; j < at->n; j++) s32[j] = plain[j];
   return ST_OK;
 }

@@ -14,6 +14,8 @@ void hook_rule_free(HookRule *h);
 Status hook_rule_prepare(HookRule *h, const Problem *p, const AttnInputs *in, ReferenceOpts *opts,
                          Diag *d);
 Status hook_rule_score(void *ctx, const ScoreRow *at, double *s, float *s32);
+// That it made NaN or +inf of a finite score, in what hook_rule_score was asked for.
+bool hook_rule_no_number(const HookRule *h);
 
 // Allocates, fills and binds every input tensor of `op` that is not attention's own (q, k, v,
 // scores): what a hook declares.  The values follow from name and seed alone.

@@ -111,6 +111,8 @@ static void scores_of_any_size(void **state) {
                      "their weights; a masked key's score is -inf"},
       {"0fCE6E6B28", "the hook makes scores of 1e+09"},
       {"0f7F7FFFFF", "the hook makes scores of 3.4e+38"},
+      {"0f7FC00000", "the hook makes NaN or +inf of a finite score"},
+      {"0f7F800000", "the hook makes NaN or +inf of a finite score"},
       {"0fCA800000", NULL}, // -2^22
       {"0f4A800000", NULL},
       {"0fFF800000", NULL},
@@ -126,6 +128,21 @@ static void scores_of_any_size(void **state) {
     }
     unlink(path);
   }
+}
+
+// A sequence without keys: the hook is not asked about any: its tensor of keys may be empty.
+static void sequences_without_keys(void **state) {
+  static const char *const cases[][2] = {
+      {"decode_span", "hq=2,hkv=1,d=64,dtype=f16,seqlens_k=65/0,sq=1"},
+      {"decode_span", "hq=2,hkv=1,d=64,dtype=f16,sq=3,sk=0"},
+      {"decode_latent", "hq=2,hkv=1,d=576,dv=512,shared=1,dtype=f16,seqlens_k=0/65,sq=1"},
+      {"decode_mma", "hq=2,hkv=1,d=64,dtype=f16,seqlens_k=65/0,sq=1"},
+      {"decode_fma", "hq=2,hkv=1,d=64,seqlens_k=0/65,sq=1"},
+      {"prefill_wgmma", "hq=2,hkv=1,d=64,dtype=f16,seqlens_q=3/4,seqlens_k=65/0"},
+  };
+  Fixture *f = *state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    fixture_hooked(f, cases[i][0], SOURCE_DIR "/examples/hooks/bias.hook", cases[i][1], ST_OK);
 }
 
 // Operations of the tensor cores in one launch.
@@ -274,6 +291,7 @@ int main(void) {
       cmocka_unit_test(examples_pass),    cmocka_unit_test(other_templates),
       cmocka_unit_test(with_other_rules), cmocka_unit_test(wrong_ranges),
       cmocka_unit_test(scores_of_any_size),
+      cmocka_unit_test(sequences_without_keys),
       cmocka_unit_test(tiles_left_out),   cmocka_unit_test(mistakes_point_into_the_file),
       cmocka_unit_test(what_is_its_own),  cmocka_unit_test(args_without_a_value),
   };

@@ -243,6 +243,8 @@ static void what_is_not_whole(void **state) {
       {"b=2,hq=1,sq=4,sk=9,d=8,page=4,pool=5", "pool_pages=5, the sequences need 6 pages"},
       {"b=2,hq=1,sq=4,sk=9,d=8,page=4,block_table=0/1/2/3/4/2", "page 2 stands there twice"},
       {"b=100000000000000000,hq=1,sq=1,sk=1,d=1,page=4,pool=5", "need 100000000000000000 pages"},
+      {"b=2,hq=1,sq=4,sk=9,d=8,page=4,pool=4611686018427387904",
+       "pool_pages=4611686018427387904: a block table names 2147483647 pages at most"},
       {"b=2,hq=1,sq=4,sk=9,d=8,page=4,pool=6", NULL},
       {"hq=1,sq=4,seqlens_k=9/4,d=8,tk=13,page=4,block_table=0/1/2/3/-1/3", NULL},
   };

@@ -57,6 +57,9 @@ static void small_problems(void **state) {
       {"decode_mma", "hq=4,hkv=1,sq=1,sk=300,d=128,scale=1000", 1},
       {"prefill_wgmma", "hq=4,hkv=2,sq=3,sk=197,d=64,dtype=e4m3,scale=0", 1},
       {"prefill_wgmma dtype_o=f16", "hq=4,hkv=2,sq=3,sk=600,d=64,dtype=e4m3,scale=0", 1},
+      {"prefill_fma", "hq=2,hkv=1,sq=1,sk=5,d=128,scale=10,softcap=100", 2},
+      {"decode_fma", "hq=2,hkv=1,sq=1,sk=5,d=128,scale=100,softcap=1000", 15},
+      {"prefill_thread", "hq=2,hkv=1,sq=1,sk=9,d=128,scale=10,softcap=30", 8},
   };
   for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
     VerifyOpts opts = {.seed = c[i].seed, .threads = 2};
