@@ -325,17 +325,12 @@ static void only_the_same_measurement_stands(void **state) {
   tune_begin_run(&w.tuner);
   assert_non_null(run_point(&w, r, 0).stored);
   Params *before = &w.tuner.before.v[0];
-  static const char *const spoilt[][2] = {{"texts", "0123456789abcdef"},
-                                          {"seed", "2"},
-                                          {"hot", "1"},
-                                          {"graph", "1"},
-                                          {"grid", "7"},
-                                          {"checks", "sanitized"},
-                                          {"hook", "x.inc"},
-                                          {"target", "sm_90"},
-                                          {"samples", "9"},
-                                          {"problem", "b=2"},
-                                          {"template", "prefill_thread"}};
+  static const char *const spoilt[][2] = {
+      {"texts", "0123456789abcdef"}, {"seed", "2"},         {"hot", "1"},
+      {"graph", "1"},                {"grid", "7"},         {"checks", "sanitized"},
+      {"hook", "x.inc"},             {"target", "sm_90"},   {"samples", "9"},
+      {"problem", "b=2"},            {"template", "prefill_thread"},
+  };
   for (size_t i = 0; i < sizeof spoilt / sizeof *spoilt; i++) {
     const char *was = params_get(before, spoilt[i][0]);
     params_set(w.d->arena, before, spoilt[i][0], spoilt[i][1]);
