@@ -182,6 +182,11 @@ static const char *why_not_text(Session *s, Arena *a, const PlannerRow *r, const
   Fit measured = planner_fit(s, a, r->params, &plain, p, dev, r->template_name, choice);
   if (measured.step != FIT_DONE)
     return arena_printf(a, "can't be built any more: %s", measured.why);
+  PlannerChoice defaults = {0};
+  Fit asked = planner_fit(s, a, "", &plain, p, dev, r->template_name, &defaults);
+  if (asked.step == FIT_DONE && strcmp(asked.args, measured.args))
+    return arena_printf(a, "measured with the arguments %s, and the problem has %s", measured.args,
+                        asked.args);
   choice->older = strcmp(measured.hash, r->hash) != 0;
   int64_t chunks = problem_int(choice->problem, "chunks", 0);
   if (problem_gives(p, "chunks") && problem_int(p, "chunks", 0) != chunks)

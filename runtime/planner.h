@@ -93,6 +93,7 @@ typedef struct Fit {
   const char *why;  // NULL for FIT_DONE
   const char *hash; // of the first step's text, where there is one
   Params resolved;  // of the first step
+  const char *args; // what a caller must give: values and tensors but workspace and chunks
   bool too_large;   // it stops at the device's shared memory, and there alone
   const char *smaller; // what was changed in the defaults to fit it, NULL for nothing
 } Fit;

@@ -122,13 +122,25 @@ static bool too_large(const Operator *op, const DeviceInfo *dev) {
   return some;
 }
 
+// What the operator asks of its caller, each once for a step.
+static const char *args_text(Arena *a, const Operator *op) {
+  const char *text = "";
+  for (int i = 0; i < op->nsteps; i++)
+    for (int k = 0; k < op->step[i].variant->nargs; k++) {
+      const ArgDecl *arg = &op->step[i].variant->args[k];
+      if (arg->role == ARG_WORK || !strcmp(arg->name, "chunks")) continue;
+      text = arena_printf(a, "%s%s%s", text, *text ? " " : "", arg->name);
+    }
+  return text;
+}
+
 static Fit build(Session *s, Arena *a, const PlannerAsk *ask, const PlannerChoice *c,
                  const DeviceInfo *dev, const Params *resolved, Diag *quiet) {
   Operator *op = NULL;
   const PlanOpts opts = {.build = ask->build};
   if (operator_make(s, c->template_name, &c->params, c->problem, &opts, &op, quiet))
     return stopped(a, FIT_TEXT, quiet);
-  Fit fit = {.step = FIT_DONE, .resolved = *resolved,
+  Fit fit = {.step = FIT_DONE, .resolved = *resolved, .args = args_text(a, op),
              .hash = arena_strdup(a, op->step[0].variant->hash)};
   for (int i = 0; i < op->nsteps && !fit.why; i++)
     fit.why = why_not_device(a, op->step[i].variant, dev);

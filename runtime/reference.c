@@ -277,7 +277,8 @@ static float soften32(const Worker *w, const Row *row, int64_t j, float s, float
   float t = tanhf(s / cap), off = 0x1p-24f * fabsf(t);
   if (!w->draw) return cap * t;
   if (fabsf(s / cap) >= 0.25f) off += 0x1p-22f * (1 - fabsf(t));
-  uint64_t bits = random_bits(41 + (uint64_t)w->draw, (uint64_t)(row->query * 65537 + j));
+  int64_t at = (row->head * 8191 + row->query) * 65537 + j;
+  uint64_t bits = random_bits(41 + (uint64_t)w->draw, (uint64_t)at);
   double drawn = (double)(bits >> 11) * 0x1p-52 - 1; // [-1, 1)
   return (float)((double)cap * ((double)t + drawn * (double)off));
 }

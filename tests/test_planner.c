@@ -171,6 +171,37 @@ static void rows_that_do_not_hold_are_passed_with_the_reason(void **state) {
 }
 
 // Another text since: the parameters stay the best that are known, and the choice says so.
+// What a row turns on besides, the caller could not know that it has to bind.
+static void row_with_other_arguments_is_passed(void **state) {
+  (void)state;
+  Setup u = make_setup();
+  u.p = problem_of(u.d->arena, "b=2,hq=4,hkv=2,sq=1,sk=64,d=64,dtype=bf16", u.d);
+  static const char *const rows[][2] = {
+      {"softcap=1", "scale softcap q k v o lse"},
+      {"append=1", "scale q k v k_new v_new o lse"},
+      {"varlen=1", "scale q k v seqlens_k o lse"},
+  };
+  const PlannerAsk ask = {.template_name = "decode_span"};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const char *shape = planner_shape(u.d->arena, u.p);
+    PlannerChoice c = choose_with(
+        &u,
+        arena_printf(u.d->arena, "GPU | 1.2 | %s | decode_span | %s | %s | 9 us", u.hash, shape,
+                     rows[i][0]),
+        &ask);
+    assert_null(c.row);
+    assert_int_equal(c.npassed, 1);
+    assert_string_equal(
+        c.passed[0],
+        arena_printf(u.d->arena,
+                     "p.txt:1: measured with the arguments batch heads_q heads_kv seqlen_q "
+                     "seqlen_k %s, and the problem has batch heads_q heads_kv seqlen_q "
+                     "seqlen_k scale q k v o lse",
+                     rows[i][1]));
+  }
+  close_setup(&u);
+}
+
 static void row_of_an_older_text_is_taken_and_said(void **state) {
   (void)state;
   Setup u = make_setup();
@@ -382,6 +413,7 @@ int main(void) {
       cmocka_unit_test(row_that_holds_is_taken),
       cmocka_unit_test(rows_that_do_not_hold_are_passed_with_the_reason),
       cmocka_unit_test(prefill_is_the_default_for_several_queries),
+      cmocka_unit_test(row_with_other_arguments_is_passed),
       cmocka_unit_test(row_of_an_older_text_is_taken_and_said),
       cmocka_unit_test(given_parameters_must_be_the_rows),
       cmocka_unit_test(a_rows_parameters_with_a_hook),
