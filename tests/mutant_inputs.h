@@ -55,7 +55,8 @@ static inline void grow_sinks(AttnInputs *in) {
 // find them.  Where V is a part of K no key is infinite: 0 times it is no answer.
 static inline void infinite_input(const Problem *p, AttnInputs *in) {
   const int64_t *q = in->q.t.shape, *k = in->k.t.shape;
-  if (q[0] < 2 || k[1] < 4 || problem_int(p, "causal", 0) || problem_windowed(p)) return;
+  if (q[0] < 2 || q[1] < 1 || k[1] < 4) return;
+  if (problem_int(p, "causal", 0) || problem_windowed(p)) return;
   int64_t row[2] = {0, q[1] > 31 ? 31 : q[1] - 1}, key[2] = {0, 14}, value[2] = {2, 13};
   bool shared = in->v.host == in->k.host;
   int64_t e[2] = {1, q[3] - 1}, column[2] = {0, in->v.t.shape[3] - 1};

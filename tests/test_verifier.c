@@ -224,7 +224,14 @@ static int teardown(void **state) {
   return 0;
 }
 
-static Verdict judge(Fixture *f, Mutant m, const char *problem, Dtype t) {
+static bool all_passed(const Verdict *v) {
+  bool passed = true;
+  for (int i = 0; i < v->ngates; i++) passed &= !v->gate[i].run || v->gate[i].passed;
+  return passed;
+}
+
+// `whole`: all gates, else up to the first one that fails; the reference, last, takes longest.
+static Verdict judge_by(Fixture *f, Mutant m, const char *problem, Dtype t, bool whole) {
   Problem *p;
   if (problem_parse(f->a, problem, &p, f->d) != ST_OK) fail_msg("%s", diag_text(f->d));
   problem_set_float(p, "scale", (float)(1 / sqrt(problem_float(p, "d", 1))));
@@ -240,10 +247,13 @@ static Verdict judge(Fixture *f, Mutant m, const char *problem, Dtype t) {
   assert_int_equal(gate_equal_weights(&g, f->d), ST_OK);
   assert_int_equal(gate_expect(&g, f->expect, f->d), ST_OK);
   assert_int_equal(gate_one_key(&g, f->d), ST_OK);
-  assert_int_equal(gate_reference(&g, f->d), ST_OK);
-  v.passed = true;
-  for (int i = 0; i < v.ngates; i++) v.passed &= !v.gate[i].run || v.gate[i].passed;
+  if (whole || all_passed(&v)) assert_int_equal(gate_reference(&g, f->d), ST_OK);
+  v.passed = all_passed(&v);
   return v;
+}
+
+static Verdict judge(Fixture *f, Mutant m, const char *problem, Dtype t) {
+  return judge_by(f, m, problem, t, true);
 }
 
 // The shapes that are tuned and their edges: prefill and decode, grouped heads, tails, every dtype.
@@ -296,7 +306,7 @@ static void every_mutant_is_rejected(void **state) {
   for (int c = 0; c < CLASSES; c++)
     for (Mutant m = M_NONE + 1; m < MUTANT_COUNT; m++) {
       if (!applies(m, classes[c].problem) || !must_fail(m, classes[c].dtype)) continue;
-      Verdict v = judge(f, m, classes[c].problem, classes[c].dtype);
+      Verdict v = judge_by(f, m, classes[c].problem, classes[c].dtype, false);
       if (v.passed) fail_msg("%s passes with %s", classes[c].problem, mutant_text[m]);
     }
 }
