@@ -1,60 +1,130 @@
 -- The planner's rows of 16-bit and 8-bit prefill, a run for each shape bucket: 16,384 tokens, 2,048
--- columns.  One command measures them and puts them into the table:
+-- columns, and one head alone.  One command measures them and puts them into the table:
 --
 --   ptxsmith sweep prefill_rows --device cuda:0 --into lua/planner.txt
 --
 -- (`only=wgmma`, `only=mma` or `only=e4m3` takes a part; what was measured before an interruption is
--- not measured again.)  The points are those that docs/ladder.md found ahead somewhere.
-local lengths = { 512, 1024, 2048, 4096, 8192, 16384 }
+-- not measured again.)  A point is tried at the lengths where docs/ladder.md has it ahead or close;
+-- the first of each head_dim is the template's default.
+local templates = {
+  wgmma = { "prefill_wgmma", "bf16" }, mma = { "prefill_mma", "bf16" },
+  e4m3 = { "prefill_wgmma", "e4m3" },
+}
+local both = { 0, 1 }
 
--- d -> alternatives; what a point leaves open is the template's default.
-local spaces = {
+-- Which masks (causal 0, 1), from and to which length; the points of a template and a head_dim name
+-- the same parameters.
+local points = {
   wgmma = {
-    template = "prefill_wgmma", dtype = "bf16",
-    [64] = { params = { tile_q = { 64, 128, 192 }, tile_k = { 64, 128 }, per_sm = { 1, 3 },
-        stages = { 2, 3 } },
-      where = function(p) -- blocks of one warpgroup share an SM
-        if p.tile_q == 64 then return p.per_sm == 3 and p.tile_k == 64 end
-        return p.per_sm == 1 and p.tile_k == 128 and p.stages == 2
-      end },
-    [128] = { params = { tile_q = { 128 }, tile_k = { 96, 128, 144 } } },
-    [256] = { params = { tile_q = { 128 }, tile_k = { 64, 80 } } },
+    [64] = {
+      { both, 512, 16384, { tile_q = 192, tile_k = 128, per_sm = 1, stages = 2 } },
+      { both, 512, 1024, { tile_q = 64, tile_k = 64, per_sm = 3, stages = 3 } },
+      { { 1 }, 2048, 2048, { tile_q = 64, tile_k = 64, per_sm = 3, stages = 3 } },
+      { { 1 }, 512, 1024, { tile_q = 64, tile_k = 64, per_sm = 3, stages = 2 } },
+      { { 1 }, 512, 512, { tile_q = 128, tile_k = 128, per_sm = 1, stages = 3 } },
+    },
+    [128] = {
+      { both, 512, 16384, { tile_q = 128, tile_k = 128, stages = 2 } },
+      { { 0 }, 4096, 16384, { tile_q = 128, tile_k = 144, stages = 2 } },
+      { { 1 }, 512, 512, { tile_q = 128, tile_k = 96, stages = 2 } },
+      { { 1 }, 512, 512, { tile_q = 128, tile_k = 64, stages = 4 } },
+    },
+    [256] = {
+      { { 0 }, 512, 16384, { tile_q = 128, tile_k = 80 } },
+      { { 1 }, 512, 16384, { tile_q = 128, tile_k = 64 } },
+      { { 1 }, 512, 512, { tile_q = 128, tile_k = 48 } },
+      { { 1 }, 8192, 16384, { tile_q = 128, tile_k = 80 } },
+    },
   },
   mma = {
-    template = "prefill_mma", dtype = "bf16",
-    [64] = { params = { tile_q = { 64, 128 }, tile_k = { 32, 64 }, stages = { 1, 2 } } },
-    [128] = { params = { tile_q = { 64, 128 }, tile_k = { 64 }, stages = { 1, 2 } } },
-    [256] = { params = { tile_q = { 64, 128 }, tile_k = { 32, 64 }, stages = { 1 } } },
+    [64] = {
+      { both, 512, 16384, { tile_q = 128, tile_k = 64, stages = 2 } },
+      { { 1 }, 512, 1024, { tile_q = 64, tile_k = 64, stages = 2 } },
+      { both, 8192, 16384, { tile_q = 128, tile_k = 64, stages = 1 } },
+    },
+    [128] = {
+      { both, 512, 16384, { tile_q = 128, tile_k = 64, stages = 1, warps = 4 } },
+      { { 1 }, 512, 512, { tile_q = 64, tile_k = 64, stages = 1, warps = 2 } },
+      { { 0 }, 8192, 16384, { tile_q = 128, tile_k = 48, stages = 1, warps = 4 } },
+    },
+    [256] = {
+      { both, 512, 16384, { tile_q = 64, tile_k = 64, warps = 4 } },
+      { both, 1024, 16384, { tile_q = 128, tile_k = 96, warps = 8 } },
+    },
   },
   e4m3 = {
-    template = "prefill_wgmma", dtype = "e4m3",
-    [64] = { params = { tile_q = { 128, 192 }, tile_k = { 128, 160 } } },
-    [128] = { params = { tile_q = { 128, 192 }, tile_k = { 96, 128, 224 } } },
-    [256] = { params = { tile_q = { 128 }, tile_k = { 64, 96, 128 } } },
+    [64] = {
+      { both, 512, 16384, { tile_q = 192, tile_k = 128 } },
+      { both, 2048, 16384, { tile_q = 192, tile_k = 160 } },
+      { both, 512, 1024, { tile_q = 128, tile_k = 128 } },
+    },
+    [128] = {
+      { both, 512, 16384, { tile_q = 192, tile_k = 96, turns = 1 } },
+      { both, 512, 2048, { tile_q = 128, tile_k = 128, turns = 1 } },
+      { { 1 }, 4096, 16384, { tile_q = 192, tile_k = 96, turns = 0 } },
+      { { 1 }, 4096, 16384, { tile_q = 128, tile_k = 224, turns = 1 } },
+    },
+    [256] = {
+      { both, 512, 16384, { tile_q = 128, tile_k = 96 } },
+      { { 1 }, 512, 512, { tile_q = 128, tile_k = 64 } },
+    },
   },
 }
 
+-- Runs on one problem the points of `list`: every value that a parameter has in one of them is an
+-- axis, and of the combinations only the points themselves are kept.
+local function run_of(name, template, problem, list)
+  local axes = {}
+  for _, point in ipairs(list) do
+    for axis, value in pairs(point) do
+      local values = rawget(axes, axis) or {}
+      axes[axis] = values
+      local known = false
+      for _, v in ipairs(values) do known = known or v == value end
+      if not known then values[#values + 1] = value end
+    end
+  end
+  local function listed(p)
+    for _, point in ipairs(list) do
+      local same = true
+      for axis, value in pairs(point) do same = same and p[axis] == value end
+      if same then return true end
+    end
+    return false
+  end
+  return { name = name, template = template, problems = { problem }, params = axes, where = listed,
+    limit = 300 }
+end
+
+local function holds(entry, s, causal)
+  local masks, first, last = entry[1], entry[2], entry[3]
+  return s >= first and s <= last and (causal == masks[1] or causal == rawget(masks, 2))
+end
+
 local only = given.only
-local order = only and { only } or { "wgmma", "mma", "e4m3" }
+if only and not rawget(points, only) then
+  refuse("only=" .. only .. ": it is wgmma, mma or e4m3")
+end
 local runs = {}
-for _, name in ipairs(order) do
-  local space = rawget(spaces, name)
-  if not space then refuse("only=" .. name .. ": it is wgmma, mma or e4m3") end
+for _, name in ipairs(only and { only } or { "wgmma", "mma", "e4m3" }) do
+  local template, dtype = templates[name][1], templates[name][2]
   for _, d in ipairs { 64, 128, 256 } do
-    for _, s in ipairs(lengths) do
+    for _, s in ipairs { 512, 1024, 2048, 4096, 8192, 16384 } do
       for causal = 0, 1 do
-        local more = space.dtype == "e4m3" and ",descale=1" or ""
-        runs[#runs + 1] = {
-          name = ("%s: d=%d s=%d causal=%d"):format(name, d, s, causal),
-          template = space.template,
-          problems = { ("b=%d,hq=%d,hkv=%d,sq=%d,sk=%d,d=%d,causal=%d,dtype=%s%s"):format(
-            16384 // s, 2048 // d, 2048 // d, s, s, d, causal, space.dtype, more) },
-          params = space[d].params,
-          where = rawget(space[d], "where"),
-          limit = 300,
-        }
+        local list = {}
+        for _, entry in ipairs(points[name][d]) do
+          if holds(entry, s, causal) then list[#list + 1] = entry[4] end
+        end
+        runs[#runs + 1] = run_of(("%s: d=%d s=%d causal=%d"):format(name, d, s, causal), template,
+          ("b=%d,hq=%d,hkv=%d,sq=%d,sk=%d,d=%d,causal=%d,dtype=%s%s"):format(16384 // s, 2048 // d,
+            2048 // d, s, s, d, causal, dtype, dtype == "e4m3" and ",descale=1" or ""), list)
       end
     end
+  end
+  if name == "wgmma" then -- fewer items than SMs: the longest one sets the time
+    runs[#runs + 1] = run_of("wgmma: one head", template,
+      "b=1,hq=1,hkv=1,sq=4663,sk=4663,d=64,causal=1,dtype=bf16",
+      { { tile_q = 64 }, { tile_q = 128 }, { tile_q = 192 } })
   end
 end
 return runs
