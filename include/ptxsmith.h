@@ -188,6 +188,8 @@ typedef struct psm_options {
   const char *target; /* as in psm_generate; NULL: the template's own */
   const char *hook;   /* path of a file with a score or mask rule; NULL: none */
   uint32_t grid;      /* exactly this many blocks for every launch; 0: the template's rule */
+  int tuned;          /* 1: parameters that are not given are those that `ptxsmith plan` has for the
+                         named template and this device, its defaults where it has none */
 } psm_options;
 
 /* Generates and checks the template's variant and those that follow it (decode: the combine step),
@@ -205,7 +207,7 @@ PSM_API psm_status psm_operator_new(psm_device *dev, const char *template_name, 
 PSM_API void psm_operator_free(psm_operator *op);
 
 /* Why this template and these parameters: one sentence, the operator's.  NULL where the template
- * was named by the caller. */
+ * was named by the caller, without `tuned`. */
 PSM_API const char *psm_operator_why(const psm_operator *op);
 
 /* Plans again for another value (a cache that grew: "seqlen_k") without generating or loading

@@ -88,15 +88,14 @@ static psm_operator *wrap(psm_device *dev, Operator *op, int64_t chunks, uint32_
 }
 
 // What `ptxsmith plan` says, by the built-in table.
-static Status choose(psm_device *dev, Arena *a, const Problem *p, const Params *given,
-                     const VariantOpts *build, PlannerChoice *out, Diag *d) {
+static Status choose(psm_device *dev, Arena *a, const Problem *p, const PlannerAsk *ask,
+                     PlannerChoice *out, Diag *d) {
   Session *s = dev->owner->session;
-  const PlannerAsk ask = {.given = given, .build = *build};
   PlannerTable table = {0};
   const Source *rows;
   Status st = session_file(s, "lua/planner.txt", &rows, d);
   if (!st) st = planner_parse(a, rows, &table, d);
-  return st ? st : planner_choose(s, a, &table, &ask, p, device_info(dev->device), out, d);
+  return st ? st : planner_choose(s, a, &table, ask, p, device_info(dev->device), out, d);
 }
 
 psm_status psm_operator_new(psm_device *dev, const char *template_name, const char *params,
@@ -111,8 +110,9 @@ psm_status psm_operator_new(psm_device *dev, const char *template_name, const ch
   Operator *op = NULL;
   Status st = params ? parse_params(a, params, &given, d) : ST_OK;
   if (!st && options) st = api_build_opts(options->target, options->hook, &opts.build, d);
-  if (!st && template_name) choice.params = given;
-  else if (!st) st = choose(dev, a, p->problem, &given, &opts.build, &choice, d);
+  const PlannerAsk ask = {.template_name = template_name, .given = &given, .build = opts.build};
+  if (!st && template_name && !(options && options->tuned)) choice.params = given;
+  else if (!st) st = choose(dev, a, p->problem, &ask, &choice, d);
   if (!st)
     st = operator_make(dev->owner->session, choice.template_name, &choice.params, choice.problem,
                        &opts, &op, d);

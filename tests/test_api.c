@@ -157,6 +157,11 @@ static void the_planner_chooses(void **state) {
   good(f, psm_operator_new(f->dev, "decode_splitk", NULL, p, NULL, &op));
   assert_null(psm_operator_why(op)); // named by the caller
   psm_operator_free(op);
+  const psm_options tuned = {.tuned = 1}; // a named template's parameters are the planner's
+  good(f, psm_operator_new(f->dev, "decode_splitk", NULL, p, &tuned, &op));
+  assert_non_null(strstr(psm_operator_why(op), "no measurement for dtype=f32"));
+  assert_memory_equal(psm_variant_id(psm_operator_variant(op, 0)), "decode_splitk ", 14);
+  psm_operator_free(op);
   psm_problem_free(p);
 }
 

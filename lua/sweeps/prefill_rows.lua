@@ -5,7 +5,8 @@
 --
 -- (`only=wgmma`, `only=mma` or `only=e4m3` takes a part; what was measured before an interruption is
 -- not measured again.)  A point is tried at the lengths where docs/ladder.md has it ahead or close;
--- the first of each head_dim is the template's default.
+-- the first of each head_dim is the template's default.  Shapes that have the default alone come
+-- last: what runs for them is the same without a row.
 local templates = {
   wgmma = { "prefill_wgmma", "bf16" }, mma = { "prefill_mma", "bf16" },
   e4m3 = { "prefill_wgmma", "e4m3" },
@@ -105,7 +106,11 @@ local only = given.only
 if only and not rawget(points, only) then
   refuse("only=" .. only .. ": it is wgmma, mma or e4m3")
 end
-local runs = {}
+local runs, alone = {}, {}
+local function add(run, npoints)
+  local to = npoints > 1 and runs or alone
+  to[#to + 1] = run
+end
 for _, name in ipairs(only and { only } or { "wgmma", "mma", "e4m3" }) do
   local template, dtype = templates[name][1], templates[name][2]
   for _, d in ipairs { 64, 128, 256 } do
@@ -115,16 +120,17 @@ for _, name in ipairs(only and { only } or { "wgmma", "mma", "e4m3" }) do
         for _, entry in ipairs(points[name][d]) do
           if holds(entry, s, causal) then list[#list + 1] = entry[4] end
         end
-        runs[#runs + 1] = run_of(("%s: d=%d s=%d causal=%d"):format(name, d, s, causal), template,
+        add(run_of(("%s: d=%d s=%d causal=%d"):format(name, d, s, causal), template,
           ("b=%d,hq=%d,hkv=%d,sq=%d,sk=%d,d=%d,causal=%d,dtype=%s%s"):format(16384 // s, 2048 // d,
-            2048 // d, s, s, d, causal, dtype, dtype == "e4m3" and ",descale=1" or ""), list)
+            2048 // d, s, s, d, causal, dtype, dtype == "e4m3" and ",descale=1" or ""), list), #list)
       end
     end
   end
   if name == "wgmma" then -- fewer items than SMs: the longest one sets the time
-    runs[#runs + 1] = run_of("wgmma: one head", template,
+    add(run_of("wgmma: one head", template,
       "b=1,hq=1,hkv=1,sq=4663,sk=4663,d=64,causal=1,dtype=bf16",
-      { { tile_q = 64 }, { tile_q = 128 }, { tile_q = 192 } })
+      { { tile_q = 64 }, { tile_q = 128 }, { tile_q = 192 } }), 3)
   end
 end
+for _, run in ipairs(alone) do runs[#runs + 1] = run end
 return runs

@@ -5,6 +5,9 @@ flash_attn_interface) loads, with ceiling_read of the same bytes in the same run
     tests/peers/decode.py --library build/libptxsmith.so --ptxsmith build/ptxsmith [--random 8] > table.md
     tests/peers/decode.py --screen 'decode_mma warps=4 stages=3;decode_mma warps=8' --rows 0,7 --processes 1
 
+Ours is what the planner chooses; --template names one, with its row of the table, --params gives parameters
+("": the defaults), and the table's letters say which.
+
 Every output, a peer's too, is held against fp64 before its time counts.  Times follow timing.py: eager and
 by graph replay, interleaved, cold L2, medians of five processes; a difference under 1 % is a tie.  The floor
 of a row is the least time that anything took in that run to read its K and V.  --screen measures variants
@@ -157,17 +160,20 @@ def takes(spec, c):
     return not tile or tile[0] >= c["sq"] * c["hq"] // c["hkv"]
 
 
-def ours(lib, spec, data, dtype):
-    """spec: TEMPLATE PARAMS, with chunks=N or spans=N of the problem among them."""
+def ours(lib, spec, data, dtype, tuned):
+    """spec: TEMPLATE PARAMS, with chunks=N or spans=N of the problem among them; the template `planner` is
+    the planner's.  tuned: parameters that are not given are those of its table."""
     c = data.c
     template, *words = spec.split()
+    template = None if template == "planner" else template
     ints = {k: int(v) for k, v in (w.split("=") for w in words if w.startswith(("chunks=", "spans=")))}
     params = [w for w in words if not w.startswith(("chunks=", "spans="))]
     tensors = dict(q=data.q, k=data.stored_k, v=data.stored_v)
     if latent.is_latent(c):  # v is a part of k
         del tensors["v"]
+    problem = name_of(c) + f",dtype={dtype}"
     if data.kv:
-        params.append(f"dtype_kv={data.kv}")
+        problem += f",dtype_kv={data.kv}"
         factors = torch.ones(c["b"], c["hkv"], device="cuda")
         tensors.update(descale_k=factors * data.k_scale, descale_v=factors * data.v_scale)
     if "page" in c:
@@ -178,7 +184,7 @@ def ours(lib, spec, data, dtype):
     if "lens" in c:
         params.append("varlen=1")
         tensors["seqlens_k"] = torch.tensor(c["lens"], device="cuda", dtype=torch.int32)
-    op = lib.operator(template, " ".join(params), name_of(c) + f",dtype={dtype}", **ints)
+    op = lib.operator(template, " ".join(params), problem, tuned=tuned, **ints)
     o = torch.full_like(data.want, math.nan, dtype=data.q.dtype)
     op.bind(o=o, **tensors)
     if "lse" in op.args():
@@ -188,7 +194,7 @@ def ours(lib, spec, data, dtype):
         op.launch()
         return o
 
-    return call
+    return call, op.choice()
 
 
 def ceiling(lib, variants, nbytes):
@@ -208,8 +214,11 @@ def ceiling(lib, variants, nbytes):
 def measure(lib, flush, c, args):
     """{name: {eager, graph, error, good}} for one case."""
     data = Data(c, args.dtype, args.kv, args.layout)
-    specs = [s for s in args.screen or [args.template + " " + args.params] if takes(s, c)]
-    calls = {(spec if args.screen else "ptxsmith"): ours(lib, spec, data, args.dtype) for spec in specs}
+    one = (args.template or ("decode_latent" if args.latent else "planner")) + " " + (args.params or "")
+    specs = [s for s in args.screen or [one] if takes(s, c)]
+    tuned = not args.screen and args.params is None
+    made = {(spec if args.screen else "ptxsmith"): ours(lib, spec, data, args.dtype, tuned) for spec in specs}
+    calls = {name: call for name, (call, _) in made.items()}
     if not args.no_peers and not args.kv:
         if latent.is_latent(c):
             calls.update(latent.peers(data) if "page" not in c and "lens" not in c else {})
@@ -228,6 +237,8 @@ def measure(lib, flush, c, args):
             print(f"{name} {name_of(c)}: {str(why).splitlines()[0]}", file=sys.stderr)
             continue
         result[name] = {"error": e, "good": e <= data.allowed}
+        if name in made:
+            result[name]["choice"] = made[name][1]
         if not result[name]["good"] and (name in specs or name == "ptxsmith"):
             sys.exit(f"{name} is wrong at {name_of(c)}: error {e:.3e}, allowed {data.allowed:.3e}")
         if result[name]["good"]:
@@ -280,10 +291,10 @@ def report(args, cases, runs):
     names = list(dict.fromkeys(n for r in runs for row in r for n in row))
     own = [n for n in names if n.startswith(("ptxsmith", "decode_"))]
     heads = names + ["TFLOP/s"] * args.latent
-    print("| b hq hkv sk | MB | " + " | ".join(heads) + " | best peer / ours | ours / floor | GB/s | error |")
-    print("|---|---|" + "---|" * (len(heads) + 4))
+    print("| b hq hkv sk | MB | " + " | ".join(heads) + " | best peer / ours | ours / floor | GB/s | error | variant |")
+    print("|---|---|" + "---|" * (len(heads) + 5))
     size = (FP8[args.kv] if args.kv else TYPES[args.dtype]).itemsize
-    ratios = {"eager": [], "graph": []}
+    ratios, notes = {"eager": [], "graph": []}, timing.Footnotes()
     for i, c in enumerate(cases):
         both = {kind: medians(runs, i, kind) for kind in ratios}
         cells, over, above = [], [], []
@@ -303,7 +314,9 @@ def report(args, cases, runs):
         if latent.is_latent(c):
             cells.append(f"{latent.flops(c) / fastest / 1e6:.0f}")
         print(f"| {row_name(c)} | {nbytes / MB:.0f} | " + " | ".join(cells) +
-              f" | {' / '.join(over)} | {' / '.join(above)} | {nbytes / fastest / 1e3:.0f} | {error:.1e} |")
+              f" | {' / '.join(over)} | {' / '.join(above)} | {nbytes / fastest / 1e3:.0f} | {error:.1e} | " +
+              " ".join(notes.mark(runs[0][i][n]["choice"]) for n in own if n in runs[0][i]) + " |")
+    notes.print()
     for kind, found in ratios.items():
         if found:
             mean = math.exp(sum(map(math.log, found)) / len(found))
@@ -320,8 +333,8 @@ def main():
     parse = argparse.ArgumentParser()
     parse.add_argument("--library", default="build/libptxsmith.so")
     parse.add_argument("--ptxsmith", default="build/ptxsmith")
-    parse.add_argument("--template", default="decode_span")
-    parse.add_argument("--params", default="")
+    parse.add_argument("--template", help="else the planner's, decode_latent with --latent")
+    parse.add_argument("--params", help="else the planner's")
     parse.add_argument("--screen", type=lambda s: [x.strip() for x in s.split(";")],
                        help="'TEMPLATE PARAMS; ...': several of ours beside each other")
     parse.add_argument("--dtype", default="bf16", choices=list(TYPES))
@@ -341,8 +354,6 @@ def main():
     parse.add_argument("--ceilings", type=json.loads, help="tuned ceiling_read variants by MB: {MB: [params, grid]}")
     parse.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     args = parse.parse_args()
-    if args.latent and args.template == "decode_span":
-        args.template = "decode_latent"
     cases = cases_of(args)
     if args.one:
         sys.stdin.readline()  # timing.in_processes: the GPU is ours from here on

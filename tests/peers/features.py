@@ -5,6 +5,9 @@ beside equal ones, a hook that masks beside the mask that is built in.
     features.py --lib build/libptxsmith.so [--templates prefill_mma,prefill_wgmma] [--dims 64,128]
                 [--what lengths,window,hook] [--processes 5]
 
+A template's parameters are those of the planner's table, its defaults where that has no row; --params
+gives the features' own ("": the defaults).
+
 bf16, 2,048 / head_dim heads; timing.py has the rules.  1 is as good as the plain kernel and more is
 better: (its time for the same work) / (the feature's time).
 """
@@ -44,13 +47,13 @@ def packed(lib, template, params, lengths, heads, d, extra):
     problem = (f"b={len(lengths)},hq={heads},sq={most},sk={most},tq={total},tk={total},d={d},"
                f"dtype=bf16{extra}")
     ends = torch.tensor([0] + lengths, dtype=torch.int32).cumsum(0, dtype=torch.int32).cuda()
-    return lib.operator(template, f"varlen=1 {params}".strip(), problem).bind(
+    return lib.operator(template, f"varlen=1 {params or ''}".strip(), problem, tuned=params is None).bind(
         cu_seqlens_q=ends, cu_seqlens_k=ends, **tensors((total, heads, d)))
 
 
 def windows(lib, flush, template, d, args):
     shape = (1, 16384, 2048 // d, d)
-    full = dense(lib, template, "", shape, ",causal=1")
+    full = dense(lib, template, None, shape, ",causal=1")
     lefts = [256, 512, 1024, 2048, 4096]
     ops = {left: dense(lib, template, args.params, shape, f",causal=1,wl={left}", full.kept)
            for left in lefts}
@@ -74,7 +77,7 @@ def lengths(lib, flush, template, d, causal, args):
         # equal lengths of the same work a token, sum n^2 / sum n, in whole tiles
         mean = max(512, round(sum(n * n for n in list_) / sum(list_) / 128) * 128)
         batch = max(1, round(sum(list_) / mean))
-        equal = dense(lib, template, "", (batch, mean, heads, d), extra)
+        equal = dense(lib, template, None, (batch, mean, heads, d), extra)
         ops = {"equal": equal, "packed": packed(lib, template, args.params, list_, heads, d, extra)}
         t = timing.eager({n: op.launch for n, op in ops.items()}, flush, args.samples)
         fair = t["equal"] / (batch * pairs(mean)) * sum(pairs(n) for n in list_)
@@ -86,7 +89,7 @@ def causal_hook(lib, flush, template, d, args):
         shape = (16384 // s, s, 2048 // d, d)
         built_in = dense(lib, template, args.params, shape, ",causal=1")
         kept = dict(built_in.kept, o=torch.empty_like(built_in.kept["q"]))
-        hook = dense(lib, template, args.params, shape, "", kept, args.hook)
+        hook = dense(lib, template, built_in.own(), shape, "", kept, args.hook)
         t = timing.eager({"built in": built_in.launch, "hook": hook.launch}, flush, args.samples)
         if not torch.equal(kept["o"], built_in.kept["o"]):
             sys.exit(f"{template} d={d} s={s}: the hook's output is another one")
@@ -125,7 +128,7 @@ def main():
     ask.add_argument("--templates", default="prefill_wgmma,prefill_mma")
     ask.add_argument("--what", default="lengths,window,hook")
     ask.add_argument("--dims", default="128,64")
-    ask.add_argument("--params", default="")
+    ask.add_argument("--params")
     ask.add_argument("--hook", default="examples/hooks/causal.hook")
     ask.add_argument("--samples", type=int, default=11)
     ask.add_argument("--processes", type=int, default=5)

@@ -4,6 +4,9 @@ where the package fa3_fwd (or flash_attn_interface) loads.
 
     tests/peers/prefill.py --library build/libptxsmith.so [--dtype bf16] [--random 12] > table.md
 
+Ours is what the planner chooses (its table's row for the shape, else defaults); --template names one, with
+its row of the table, --params gives parameters ("": the defaults).  The table's letters say which.
+
 Every output, a peer's too, is held against fp64 on sampled rows before its time counts.  Times follow
 timing.py: interleaved, cold L2, medians of five processes; a difference under 1 % is a tie.  Rows:
 batch x seqlen = 16,384 tokens, heads x head_dim = 2,048, and shapes drawn from --seed.
@@ -180,13 +183,14 @@ def ours(lib, template, params, data, dtype):
         op.launch()
         return o
 
-    return call
+    return call, op.choice()
 
 
 def measure(lib, flush, c, args):
     """{name: {us, error, good}} for one case."""
     data = Data(c, args.dtype, args.outliers)
-    calls = {"ptxsmith": ours(lib, args.template, args.params, data, args.dtype)}
+    own, choice = ours(lib, args.template, args.params, data, args.dtype)
+    calls = {"ptxsmith": own}
     calls.update(torch_peers(data))
     if args.dtype != "f32":
         calls.update(fa3_peer(data))
@@ -208,6 +212,7 @@ def measure(lib, flush, c, args):
     samples = 11 if flops(c) > 1e12 else 21
     for name, us in timing.eager(good, flush, samples=samples).items():
         result[name]["us"] = us
+    result["ptxsmith"]["choice"] = choice
     return result
 
 
@@ -223,9 +228,9 @@ def cases_of(args):
 
 def report(args, cases, runs):
     names = ["ptxsmith", "cuDNN", "FA3", "FA2", "mem-eff"]
-    print("| case | " + " | ".join(f"{n}, TFLOP/s" for n in names) + " | ours / best peer | error |")
-    print("|---|" + "---|" * (len(names) + 2))
-    ratios, squares = [], []
+    print("| case | " + " | ".join(f"{n}, TFLOP/s" for n in names) + " | ours / best peer | error | variant |")
+    print("|---|" + "---|" * (len(names) + 3))
+    ratios, squares, notes = [], [], timing.Footnotes()
     for i, c in enumerate(cases):
         us = {}
         for n in names:
@@ -241,14 +246,16 @@ def report(args, cases, runs):
         cells = [f"{rate[n]:.1f}" if n in rate else
                  "wrong" if any(not r[i][n]["good"] for r in runs if n in r[i]) else "-" for n in names]
         print(f"| {name_of(c)} | " + " | ".join(cells) +
-              f" | {ratio:.3f} | {max(r[i]['ptxsmith']['error'] for r in runs):.1e} |")
+              f" | {ratio:.3f} | {max(r[i]['ptxsmith']['error'] for r in runs):.1e}"
+              f" | {notes.mark(runs[0][i]['ptxsmith']['choice'])} |")
+    notes.print()
     if args.dtype == "e4m3":
         print(f"\nroot mean square error by the answer's, {args.outliers:g} of the inputs outliers:")
         for c, found in zip(cases, squares):
             print(f"  {name_of(c)}: " + ", ".join(f"{n} {e:.4f}" for n, e in found.items()))
     if ratios:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-        print(f"\n{args.template} {args.params} {args.dtype}: geometric mean {mean:.3f}, least "
+        print(f"\n{args.template or 'planner'} {args.params or ''} {args.dtype}: geometric mean {mean:.3f}, least "
               f"{min(ratios):.3f}, level or ahead (0.99) on {sum(r >= 0.99 for r in ratios)} of "
               f"{len(ratios)} rows, {len(runs)} processes")
 
@@ -256,8 +263,8 @@ def report(args, cases, runs):
 def main():
     parse = argparse.ArgumentParser()
     parse.add_argument("--library", default="build/libptxsmith.so")
-    parse.add_argument("--template", default="prefill_wgmma")
-    parse.add_argument("--params", default="")
+    parse.add_argument("--template", help="else the planner's")
+    parse.add_argument("--params", help="else the planner's")
     parse.add_argument("--dtype", default="bf16", choices=list(TYPES))
     parse.add_argument("--dims", default="128,64,256", help="head dimensions")
     parse.add_argument("--causal", default="0,1", help="rows of the table: without a mask, causal")

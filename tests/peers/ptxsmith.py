@@ -5,6 +5,9 @@
     op.bind(q=q, k=k, v=v, o=o, lse=lse)
     op.launch()
 
+A template of None is chosen by the planner, parameters of None are those that the planner's table has for
+the template and this device; op.choice() says what came of it.
+
 Errors are exceptions with the library's text.  Nothing is copied: tensors must outlive the operator.
 """
 import ctypes as c
@@ -12,6 +15,8 @@ import ctypes as c
 import torch
 
 MAX_RANK = 6
+ASKED = {"head_dim", "head_dim_v", "dtype", "dtype_o", "dtype_kv", "causal", "window", "softcap", "alibi",
+         "sinks", "varlen", "paged", "shared"}  # parameters that the problem sets
 DTYPES = {torch.float64: 0, torch.float32: 1, torch.float16: 2, torch.bfloat16: 3,
           torch.float8_e4m3fn: 4, torch.float8_e5m2: 5, torch.int32: 6, torch.int64: 7,
           torch.uint8: 8}
@@ -23,7 +28,7 @@ class Tensor(c.Structure):
 
 
 class Options(c.Structure):
-    _fields_ = [("target", c.c_char_p), ("hook", c.c_char_p), ("grid", c.c_uint32)]
+    _fields_ = [("target", c.c_char_p), ("hook", c.c_char_p), ("grid", c.c_uint32), ("tuned", c.c_int)]
 
 
 class Arg(c.Structure):
@@ -41,7 +46,7 @@ class Library:
 
     def __init__(self, path):
         self.api = c.CDLL(path)
-        for name in ("psm_error", "psm_variant_ptx", "psm_variant_id"):
+        for name in ("psm_error", "psm_variant_ptx", "psm_variant_id", "psm_operator_why"):
             getattr(self.api, name).restype = c.c_char_p
         self.api.psm_operator_variant.restype = c.c_void_p
         for name in ("psm_workspace_bytes", "psm_workspace_zero_bytes"):
@@ -62,21 +67,23 @@ class Library:
     def use_stream(self, stream):
         self.check(self.api.psm_device_set_stream(self.device, c.c_void_p(stream.cuda_stream)))
 
-    def operator(self, template, params, problem, grid=0, hook=None, **ints):
-        """`ints`: named values of the problem that its text can't give (a ceiling's `blocks`)."""
-        return Operator(self, template, params, problem, grid, hook, ints)
+    def operator(self, template, params, problem, grid=0, hook=None, tuned=False, **ints):
+        """`ints`: named values of the problem that its text can't give (a ceiling's `blocks`).
+        `tuned`: what `params` leaves open is the planner's, not the template's."""
+        return Operator(self, template, params, problem, grid, hook, tuned or params is None, ints)
 
 
 class Operator:
-    def __init__(self, lib, template, params, problem, grid, hook, ints):
+    def __init__(self, lib, template, params, problem, grid, hook, tuned, ints):
         self.lib, self.handle, self.kept = lib, c.c_void_p(), {}
         given = c.c_void_p()
         lib.check(lib.api.psm_problem_new(lib.session, problem.encode(), c.byref(given)))
         for name, value in ints.items():
             lib.check(lib.api.psm_problem_set_int(given, name.encode(), c.c_int64(value)))
-        options = Options(hook=hook.encode() if hook else None, grid=grid)
+        text = lambda x: x.encode() if x is not None else None
+        options = Options(hook=text(hook), grid=grid, tuned=tuned)
         try:
-            lib.check(lib.api.psm_operator_new(lib.device, template.encode(), params.encode(), given,
+            lib.check(lib.api.psm_operator_new(lib.device, text(template), text(params), given,
                                                c.byref(options), c.byref(self.handle)))
         finally:
             lib.api.psm_problem_free(given)
@@ -98,6 +105,17 @@ class Operator:
     def variant(self, step=0):
         v = c.c_void_p(self.lib.api.psm_operator_variant(self.handle, step))
         return self.lib.api.psm_variant_id(v).decode()
+
+    def own(self):
+        """The parameters but for those that the problem asks for."""
+        return " ".join(p for p in self.variant().split()[1:] if p.split("=")[0] not in ASKED)
+
+    def choice(self):
+        """Template and own parameters, and where they came from."""
+        why = self.lib.api.psm_operator_why(self.handle)
+        source = ("as given" if not why else "the template's defaults" if b"no measurement" in why
+                  else "the planner's row")
+        return f"{self.variant().split()[0]} {self.own()} ({source})"
 
     def bind(self, **tensors):
         """Tensors by Arg name, with their strides; None leaves an optional one out."""

@@ -81,6 +81,24 @@ def graph(launches, flush, samples=15, on_stream=None):
     return {name: median(t) for name, t in times.items()}
 
 
+class Footnotes:
+    """A letter for each text that a table's rows have in common."""
+
+    def __init__(self):
+        self.texts = []
+
+    def mark(self, text):
+        if text not in self.texts:
+            self.texts.append(text)
+        n = self.texts.index(text)
+        return ("" if n < 26 else chr(96 + n // 26)) + chr(97 + n % 26)
+
+    def print(self):
+        print()
+        for text in self.texts:
+            print(f"{self.mark(text)}: {text}  ")
+
+
 def in_processes(script, arguments, processes, seconds=math.inf, waits=False):
     """Runs `script --one` that many times; each prints one JSON object on its last line.  None is begun
     that would not end within `seconds` if it took as long as the one before it.  waits: the script
