@@ -323,9 +323,13 @@ static int declare_arg(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_check_fields(L, 1, fields, "arg");
   ArgDecl arg = {.name = element_name(L, x, "arg")};
-  for (int i = 0; i < x->v->nargs; i++)
-    if (strcmp(x->v->args[i].name, arg.name) == 0)
-      return lua_env_error(L, "arg '%s' is declared twice", arg.name);
+  for (int i = 0; i < x->v->nargs; i++) {
+    if (strcmp(x->v->args[i].name, arg.name) != 0) continue;
+    if (x->hook_trial && i < x->first_hook_arg)
+      return lua_env_error(L, "arg '%s': %s has one of that name; a hook's own needs another",
+                           arg.name, x->info->name);
+    return lua_env_error(L, "arg '%s' is declared twice", arg.name);
+  }
   const char *second = element_text(L, x, 1, 2, "arg");
   if (find_role(second, &arg.role)) read_tensor(L, x, &arg);
   else read_value(L, x, &arg, second);

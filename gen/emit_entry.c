@@ -1,5 +1,5 @@
 // The frame of a kernel: module directives, parameters, their registers, the shared-memory map.
-#include "expand.h"
+#include "hook.h"
 
 #include <string.h>
 
@@ -114,42 +114,54 @@ static void declare_reg(lua_State *L, const char *type, const char *names, const
   emitf(L, "%-47s // %s", reg, doc);
 }
 
-static const char *stride_names(Arena *a, const ArgDecl *arg) {
+// Of the Arg's register, without the %.
+static const char *reg_name(lua_State *L, const ArgDecl *arg) {
+  const Expansion *x = expansion_of(L);
+  bool of_hook = x->hook && arg - x->v->args >= x->first_hook_arg;
+  return of_hook ? arena_printf(x->arena, HOOK_PREFIX "%s", arg->name) : arg->name;
+}
+
+static const char *stride_names(Arena *a, const char *reg, int rank) {
   const char *s = "";
-  for (int k = 0; k < arg->rank - 1; k++)
-    s = arena_printf(a, "%s%s%%%s_stride_%d", s, k ? ", " : "", arg->name, k);
+  for (int k = 0; k < rank - 1; k++)
+    s = arena_printf(a, "%s%s%%%s_stride_%d", s, k ? ", " : "", reg, k);
   return s;
 }
 
 static void declare_arg_regs(lua_State *L, const ArgDecl *arg) {
   Arena *a = expansion_of(L)->arena;
-  const char *name = arena_printf(a, "%%%s", arg->name);
+  const char *reg = reg_name(L, arg), *name = arena_printf(a, "%%%s", reg);
   if (arg->role == ARG_VALUE) {
     declare_reg(L, value_type(arg->dtype), name, arg->doc);
     return;
   }
   declare_reg(L, ".u64", name, arg->doc);
-  if (arg->rank > 1) declare_reg(L, ".s64", stride_names(a, arg), "bytes");
+  if (arg->rank > 1) declare_reg(L, ".s64", stride_names(a, reg, arg->rank), "bytes");
   if (arg->map.box[0])
     declare_reg(L, ".u64", arena_printf(a, "%s_map", name), "its tensor map, generic address");
 }
 
-static void load_param(lua_State *L, const char *type, const char *name) {
-  emit_op(L, arena_printf(expansion_of(L)->arena, "ld.param%s", type), "%%%s, [%s]", name, name);
+static void load_param(lua_State *L, const char *type, const char *reg, const char *name) {
+  emit_op(L, arena_printf(expansion_of(L)->arena, "ld.param%s", type), "%%%s, [%s]", reg, name);
 }
 
 static void load_arg(lua_State *L, const ArgDecl *arg) {
+  Arena *a = expansion_of(L)->arena;
+  const char *reg = reg_name(L, arg);
   if (arg->role == ARG_VALUE) {
-    load_param(L, value_type(arg->dtype), arg->name);
+    load_param(L, value_type(arg->dtype), reg, arg->name);
     return;
   }
-  load_param(L, ".u64", arg->name);
-  emit_op(L, "cvta.to.global.u64", "%%%s, %%%s", arg->name, arg->name);
-  for (int k = 0; k < arg->rank - 1; k++)
-    load_param(L, ".s64", arena_printf(expansion_of(L)->arena, "%s_stride_%d", arg->name, k));
+  load_param(L, ".u64", reg, arg->name);
+  emit_op(L, "cvta.to.global.u64", "%%%s, %%%s", reg, reg);
+  for (int k = 0; k < arg->rank - 1; k++) {
+    const char *stride = arena_printf(a, "_stride_%d", k);
+    load_param(L, ".s64", arena_printf(a, "%s%s", reg, stride),
+               arena_printf(a, "%s%s", arg->name, stride));
+  }
   if (!arg->map.box[0]) return;
-  emit_op(L, "mov.b64", "%%%s_map, %s_map", arg->name, arg->name);
-  emit_op(L, "cvta.param.u64", "%%%s_map, %%%s_map", arg->name, arg->name);
+  emit_op(L, "mov.b64", "%%%s_map, %s_map", reg, arg->name);
+  emit_op(L, "cvta.param.u64", "%%%s_map, %%%s_map", reg, reg);
 }
 
 static const ArgDecl *named_arg(lua_State *L, Expansion *x, const char *name) {

@@ -8,6 +8,7 @@
 //     keys_all()       narrows it to those that visible() lets every one of them see
 // and everywhere ${len_q}, ${len_k}, the sequence's lengths.  The file runs once to declare, its
 // lines going nowhere, and once at each point where the score is changed.
+#include <ctype.h>
 #include <string.h>
 
 #include "hook.h"
@@ -93,6 +94,51 @@ bool hook_push_function(lua_State *L, const char *name) {
   return there;
 }
 
+// ---- the registers of its Args -----------------------------------------------------------------
+// %s, as the template has it: behind the %, in the texts that a point gives to a hook, so that a
+// register of the template is told from an Arg of the same name.
+enum { GIVEN = 1 };
+
+static const char *given(Arena *a, const char *text) {
+  return text && *text == '%' ? arena_printf(a, "%%%c%s", GIVEN, text + 1) : text;
+}
+
+// %NAME, of a tensor %NAME_stride_0 and %NAME_map too: does an Arg of the hook's stand at p?
+static bool is_own_register(const Expansion *x, const char *p, const char *end) {
+  static const char stride[] = "_stride_", map[] = "_map";
+  size_t len = 0;
+  while (p + len < end && (isalnum((unsigned char)p[len]) || p[len] == '_' || p[len] == '$')) len++;
+  for (int i = x->first_hook_arg; i < x->v->nargs; i++) {
+    const ArgDecl *arg = &x->v->args[i];
+    size_t n = strlen(arg->name);
+    if (len < n || memcmp(p, arg->name, n)) continue;
+    const char *rest = p + n;
+    if (len == n) return true;
+    if (arg->role == ARG_VALUE) continue;
+    if (len - n == sizeof map - 1 && !memcmp(rest, map, sizeof map - 1)) return true;
+    if (len - n >= sizeof stride && !memcmp(rest, stride, sizeof stride - 1)) return true;
+  }
+  return false;
+}
+
+void hook_rename(Expansion *x, Line *line) {
+  const char *end = line->text + line->len, *from = line->text, *p;
+  char *text = NULL;
+  size_t n = 0, cap = 0;
+  while ((p = memchr(from, '%', (size_t)(end - from)))) {
+    arena_append(x->arena, &text, &n, &cap, from, (size_t)(p + 1 - from));
+    from = p + 1;
+    if (from < end && *from == GIVEN) from++;
+    else if (is_own_register(x, from, end))
+      arena_append(x->arena, &text, &n, &cap, HOOK_PREFIX, sizeof HOOK_PREFIX - 1);
+  }
+  if (!text) return;
+  arena_append(x->arena, &text, &n, &cap, from, (size_t)(end - from));
+  line->text = text;
+  line->len = (uint32_t)n;
+}
+
+// ---- points -------------------------------------------------------------------------------------
 static const Point *point_of(lua_State *L, int index) {
   const char *name = luaL_checkstring(L, index);
   for (size_t i = 0; i < sizeof points / sizeof *points; i++)
@@ -123,14 +169,18 @@ static int has_hook(lua_State *L) {
 
 // The registers that a part knows: those of its point, and its predicate.
 static void set_registers(lua_State *L, const Point *p, const HookPart *part) {
-  for (int i = 0; registers[i]; i++)
-    set_register(L, registers[i], lua_field_text(L, 2, registers[i], NULL, "hook"));
+  Arena *a = expansion_of(L)->arena;
   for (int i = 0; i < POINT_NEEDS && p->needs[i]; i++)
     if (!lua_field_text(L, 2, p->needs[i], NULL, "hook"))
       lua_env_error(L, "hook: the register '%s' is missing", p->needs[i]);
-  set_register(L, "len_q", lua_field_text(L, 2, "len_q", "%seqlen_q", "hook"));
-  set_register(L, "len_k", lua_field_text(L, 2, "len_k", "%seqlen_k", "hook"));
-  set_register(L, "sees", part->masks ? "%hook_sees" : NULL);
+  for (int i = 0; registers[i]; i++) {
+    const char *otherwise = !strcmp(registers[i], "len_q")   ? "%seqlen_q"
+                            : !strcmp(registers[i], "len_k") ? "%seqlen_k"
+                                                             : NULL;
+    const char *text = lua_field_text(L, 2, registers[i], otherwise, "hook");
+    if (!strcmp(registers[i], "sees")) text = part->masks ? "%hook_sees" : NULL;
+    set_register(L, registers[i], given(a, text));
+  }
 }
 
 static void begin_use(lua_State *L, Expansion *x, const HookPart *part) {
@@ -156,7 +206,7 @@ static void emit_part(lua_State *L, Expansion *x, const Point *p, const HookPart
   if (!part->function) run_hook(L, x);
   else if (hook_push_function(L, part->function)) lua_call(L, 0, 0);
   x->hook_runs = 0;
-  hook_check_braces(L, x, first);
+  hook_check_scope(L, x, first);
   if (part->masks)
     emitf(L, "@!%%hook_sees mov.f32 %s, 0fFF800000;", lua_field_text(L, 2, "s", NULL, "hook"));
   emitf(L, "}");

@@ -2,6 +2,7 @@
 #include "session.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -74,7 +75,9 @@ void emit_line(lua_State *L, const Line *line) {
   lua_env_charge_bytes(L, sizeof *line + line->len);
   Line *to = arena_push(x->arena, x->sink->v, x->sink->n, x->sink->cap);
   *to = *line;
-  if (x->hook_runs) to->use = x->hook_runs;
+  if (!x->hook_runs || line->use == x->hook_runs) return; // of a block: it was renamed before
+  to->use = x->hook_runs;
+  hook_rename(x, to);
 }
 
 void emit_text(lua_State *L, LineKind kind, const char *text) {
@@ -300,6 +303,24 @@ static void keep_uses(const Assembly *s) {
   if (s->nuses) memcpy(x->row_use + 2, s->uses, sizeof *s->uses * (size_t)s->nuses);
 }
 
+// A user's path, on one line.
+static const char *shown(Arena *a, const char *path) {
+  char *text = arena_strdup(a, path);
+  for (char *p = text; *p; p++)
+    if (iscntrl((unsigned char)*p)) *p = '?';
+  return text;
+}
+
+static const char *made_of(const Expansion *x) {
+  const VariantOpts *o = x->opts;
+  const char *text = x->v->id;
+  if (x->hook) text = arena_printf(x->arena, "%s --hook %s", text, shown(x->arena, x->hook->name));
+  const char suffix[] = {o->sm_suffix, 0};
+  if (o->sm) text = arena_printf(x->arena, "%s --target sm_%d%s", text, o->sm, suffix);
+  const char *dir = x->session->dir;
+  return dir ? arena_printf(x->arena, "%s --templates %s", text, shown(x->arena, dir)) : text;
+}
+
 void expansion_assemble(Expansion *x) {
   Assembly s = assembly_new(x);
   int depth = 0;
@@ -317,7 +338,8 @@ void expansion_assemble(Expansion *x) {
   Variant *v = x->v;
   snprintf(v->hash, sizeof v->hash, "%016llx", (unsigned long long)ptx_text_hash(s.text, s.n));
   // The hash is that of all that follows its line.
-  const char *head = arena_printf(x->arena, "// ptxsmith %s\n// hash %s\n", v->id, v->hash);
+  v->made_of = made_of(x);
+  const char *head = arena_printf(x->arena, "// ptxsmith %s\n// hash %s\n", v->made_of, v->hash);
   size_t nhead = strlen(head);
   char *text = arena_alloc(x->arena, nhead + s.n + 1);
   memcpy(text, head, nhead);

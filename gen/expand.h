@@ -108,5 +108,7 @@ const char *lua_field_text(lua_State *L, int index, const char *name, const char
 void lua_check_fields(lua_State *L, int index, const char *const *known, const char *what);
 // Declares the hook's Args; then its lines can be put in.
 void hook_declare(lua_State *L, Expansion *x);
+// In a hook's line: the registers of its Args.
+void hook_rename(Expansion *x, Line *line);
 
 #endif

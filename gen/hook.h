@@ -30,10 +30,14 @@ bool hook_push_function(lua_State *L, const char *name);
 bool hook_has_part(lua_State *L, const Expansion *x, HookPartId id);
 // What the file has and lacks, seen in its trial run; raises an error with its place.
 void hook_check_parts(lua_State *L, Expansion *x);
-// The lines that a part has just put in, from index `first` on: their braces are closed.
-void hook_check_braces(lua_State *L, Expansion *x, int first);
+// The lines that a part has just put in, from index `first` on, stay in their scope: braces,
+// comments and statements that they open they close, and no others.
+void hook_check_scope(lua_State *L, Expansion *x, int first);
+// The registers of a hook's Args begin with it: in the hook's lines, where they are %NAME, they are
+// renamed, so that they are never a register of the template.
+#define HOOK_PREFIX "user_"
 // The expanded text, parsed: hooks write to registers of their own and to what their part may
-// change, and their code is left where it ends.
+// change, have no other effect, and their code is left where it ends.
 Status hook_check_text(const Expansion *x, const PtxModule *m, Diag *d);
 
 #endif

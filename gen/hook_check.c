@@ -113,21 +113,57 @@ void hook_check_parts(lua_State *L, Expansion *x) {
            hook_part[HOOK_VISIBLE].function);
 }
 
-void hook_check_braces(lua_State *L, Expansion *x, int first) {
+// ---- scope --------------------------------------------------------------------------------------
+// What the lines leave open, after each of them.
+typedef struct Scope {
+  int depth, least; // braces open; the fewest in the line in hand
+  bool comment;     // inside of one that began with /*
+  char last;        // character that is neither blank nor of a comment
+} Scope;
+
+static void scan_line(Scope *s, const Line *l) {
+  bool quote = false;
+  s->least = s->depth;
+  for (uint32_t i = 0; i < l->len; i++) {
+    char c = l->text[i], next = i + 1 < l->len ? l->text[i + 1] : 0;
+    if (s->comment) {
+      if (c == '*' && next == '/') s->comment = false, i++;
+      continue;
+    }
+    if (!quote && c == '/' && next == '/') return;
+    if (!quote && c == '/' && next == '*') {
+      s->comment = true, i++;
+      continue;
+    }
+    if (c == '"') quote = !quote;
+    else if (!quote && c == '{') s->depth++;
+    else if (!quote && c == '}' && --s->depth < s->least) s->least = s->depth;
+    if (c != ' ' && c != '\t') s->last = c;
+  }
+}
+
+void hook_check_scope(lua_State *L, Expansion *x, int first) {
   const Block *b = x->sink;
-  const Line *open = NULL;
-  int depth = 0;
+  const Line *brace = NULL, *comment = NULL, *statement = NULL;
+  Scope s = {.last = ';'};
   for (int i = first; i < b->n; i++) {
     const Line *l = &b->v[i];
-    int least = depth - l->closes_first; // in the middle of the line
-    if (!depth && l->opens > 0) open = l;
-    depth += l->opens;
-    if (least < 0 || depth < 0)
+    bool in_comment = s.comment, begins = strchr(";{}:", s.last) != NULL;
+    int depth = s.depth;
+    scan_line(&s, l);
+    if (s.least < 0)
       refuse(L, x, (Place){.origin = l->origin},
              "a closing brace without one that the hook opened");
+    if (!depth && s.depth) brace = l;
+    if (!in_comment && s.comment) comment = l;
+    if (begins) statement = l;
   }
-  if (depth)
-    refuse(L, x, (Place){.origin = open->origin}, "an opening brace that the hook does not close");
+  if (s.comment)
+    refuse(L, x, (Place){.origin = comment->origin}, "a comment that the hook does not close");
+  if (s.depth)
+    refuse(L, x, (Place){.origin = brace->origin}, "an opening brace that the hook does not close");
+  if (!strchr(";{}:", s.last))
+    refuse(L, x, (Place){.origin = statement->origin}, "a statement that the hook does not end");
 }
 
 // ---- text ---------------------------------------------------------------------------------------
@@ -184,12 +220,33 @@ static void check_flow(const TextCheck *c) {
   }
 }
 
+// A kernel may apply a rule as often as it likes, in any order, and where nobody sees the score.
+static void check_pure(const TextCheck *c) {
+  static const struct { char effect; const char *what; } impure[] = {
+      {'W', "writes memory"},
+      {'A', "is asynchronous"},
+      {'B', "waits for other threads, or orders memory for them"},
+      {'S', "works on a whole warp"},
+  };
+  const PtxForm *form = ptx_inst_form(c->in);
+  const char *what = NULL;
+  for (size_t i = 0; i < sizeof impure / sizeof *impure && !what; i++)
+    if (strchr(form->effects, impure[i].effect)) what = impure[i].what;
+  bool jumps = !strcmp(form->stem, "bra") || !strcmp(form->stem, "brx");
+  if (!what && form->pipe == PTX_PIPE_CTRL && !jumps && ptx_inst_exit(c->in) == PTX_FALLS)
+    what = "does more than to change a score";
+  if (what)
+    diag_error(c->d, inst_place(c), "%s %s: a hook is a rule for one score and has no other effect",
+               form->stem, what);
+}
+
 static void check_inst(TextCheck *c, const PtxInst *in) {
   c->in = in;
   c->use = use_of(c->x, in->line);
   if (!c->use) return;
   ptx_inst_regs(in, check_write, c);
   check_flow(c);
+  check_pure(c);
 }
 
 static Place part_place(const Expansion *x, const HookPart *p) {

@@ -58,7 +58,7 @@ void session_close(Session *s) {
 
 static SessionFile *add_file(Session *s, const char *path, const Source *src, bool user) {
   SessionFile *f = arena_new_of(s->arena, SessionFile);
-  *f = (SessionFile){arena_strdup(s->arena, path), src, LUA_NOREF, user};
+  *f = (SessionFile){arena_strdup(s->arena, path), src, LUA_NOREF, user, false};
   *arena_push(s->arena, s->files, s->nfiles, s->files_cap) = f;
   return f;
 }
@@ -180,12 +180,17 @@ const char *session_nearest(Session *s, Arena *a, const char *path) {
 
 // ---- chunks ------------------------------------------------------------------------------------
 
-Status session_push_chunk(Session *s, const Source *src, OriginKind kind, Diag *d) {
-  lua_State *L = lua_env_state(s->env);
+SessionFile *session_file_of(Session *s, const Source *src) {
   SessionFile *f = NULL;
   for (int i = 0; i < s->nfiles; i++)
     if (s->files[i]->src == src) f = s->files[i];
   assert(f);
+  return f;
+}
+
+Status session_push_chunk(Session *s, const Source *src, OriginKind kind, Diag *d) {
+  lua_State *L = lua_env_state(s->env);
+  SessionFile *f = session_file_of(s, src);
   if (f->chunk == LUA_NOREF) {
     size_t len;
     const char *lua = template_translate(s->arena, src, &s->lines, &len, d);

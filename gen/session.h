@@ -9,6 +9,7 @@ typedef struct SessionFile {
   const Source *src;
   int chunk; // reference in the Lua registry, LUA_NOREF before the first use
   bool user; // a hook: outside of the session's own files
+  bool proved; // a hook: whatever checks hooks takes it (variant.c)
 } SessionFile;
 
 struct Session {
@@ -29,6 +30,9 @@ Status session_push_chunk(Session *s, const Source *src, OriginKind kind, Diag *
 
 // The running variant's globals.
 void session_push_environment(lua_State *L);
+
+// The entry of a source that the session knows.
+SessionFile *session_file_of(Session *s, const Source *src);
 
 // Runs a template.  x->v->arena, opts, given, d and the flags are set by the caller.
 Status session_expand(Session *s, const char *template_name, Expansion *x);

@@ -122,6 +122,7 @@ typedef struct NextStep { // the Operator's next launch, as the template says
 typedef struct Variant {
   Arena *arena;   // owns everything below
   const char *id; // "decode_splitk head_dim=128 dtype=f16 ...": all params, declared order
+  const char *made_of; // the id and what else shaped the text: "ID --hook FILE --target sm_90a"
   char hash[17];  // 64 bits of the PTX text's content hash, hex
   const TemplateInfo *tmpl; // copy in this arena
   TemplateKind kind;

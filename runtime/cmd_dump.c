@@ -34,7 +34,7 @@ static Status subject_open(Cmd *c, const char *name, const Params *params, DumpS
   if (!st) st = variant_build(s, name, params, &opts, &out->variant, c->diag);
   if (st) return st;
   const Variant *v = out->variant;
-  out->name = v->id, out->ptx = v->ptx, out->map = &v->map, out->module = v->module;
+  out->name = v->made_of, out->ptx = v->ptx, out->map = &v->map, out->module = v->module;
   return ST_OK;
 }
 

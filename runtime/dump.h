@@ -7,7 +7,7 @@
 #include "../gen/variant.h"
 
 typedef struct DumpSubject {
-  const char *name;   // a variant's id or a file's name
+  const char *name;   // what a variant is made of, or a file's name
   const Source *ptx;
   const LineMap *map; // NULL for a file
   const PtxModule *module;

@@ -184,6 +184,7 @@ static void tiles_left_out(void **state) {
 }
 
 // ---- mistakes -----------------------------------------------------------------------------------
+#define BIAS "| arg { \"bias\", \"in\", \"f32\", { 64 }, \"x\" }\n"
 static const struct Mistake {
   const char *text;
   int line;
@@ -229,6 +230,41 @@ static const struct Mistake {
     {"  add.f32 ${s}, ${s}, ${s};\n  bra L_next;\n", 2, "jumps to the template's label L_next"},
     {"  add.f32 ${s}, ${s}, ${s};\n  }\n  {\n", 2, "a closing brace without one"},
     {"  add.f32 ${s}, ${s}, ${s};\n  {\n", 2, "an opening brace that the hook does not close"},
+    {"\n  add.f32 ${s}, ${s}, ${s}; }  {\n", 2, "a closing brace without one"},
+    {"  { add.f32 ${s}, ${s}, ${s}; } /* } { */ } {\n", 1, "a closing brace without one"},
+    {"| local brace = \"}\"\n  add.f32 ${s}, ${s}, ${s};\n  ${brace} {\n", 3,
+     "a closing brace without one"},
+    {"  /* a */ add.f32 ${s}, ${s}, ${s};\n  /* b\n  c\n", 2,
+     "a comment that the hook does not close"},
+    {"  add.f32 ${s}, ${s}, ${s};\n  add.f32\n  ${s}, ${s}\n", 2,
+     "a statement that the hook does not end"},
+    // what has another effect than a score
+    {BIAS "  add.f32 ${s}, ${s}, ${s};\n  st.global.f32 [%bias], ${s};\n", 3,
+     "st writes memory: a hook is a rule for one score"},
+    {BIAS "| function visible()\n  setp.gt.f32 ${sees}, ${s}, 0f00000000;\n"
+          "  @${sees} red.global.add.f32 [%bias], ${s};\n| end\n",
+     4, "red writes memory"},
+    {BIAS "  atom.global.add.f32 ${s}, [%bias], ${s};\n", 2, "atom writes memory"},
+    {BIAS "  ld.global.f32 ${s}, [%bias];\n  discard.global.L2 [%bias], 128;\n", 3,
+     "discard writes memory"},
+    {"  add.f32 ${s}, ${s}, ${s};\n  bar.sync 0;\n", 2, "bar waits for other threads"},
+    {"  add.f32 ${s}, ${s}, ${s};\n  membar.gl;\n", 2, "membar waits for other threads"},
+    {"  add.f32 ${s}, ${s}, ${s};\n  cp.async.wait_all;\n", 2, "cp waits for other threads"},
+    {"  .reg .b32 %t;\n  mov.b32 %t, ${s};\n  shfl.sync.idx.b32 %t, %t, 0, 31, -1;\n"
+     "  mov.b32 ${s}, %t;\n",
+     3, "shfl works on a whole warp"},
+    {"  add.f32 ${s}, ${s}, ${s};\n  pmevent 3;\n", 2, "pmevent does more than to change a score"},
+    // names of Args that the templates have which check a hook
+    {"\n| arg { \"samples\", \"f32\", \"x\" }\n  add.f32 ${s}, ${s}, %samples;\n", 2,
+     "arg 'samples': hook_eval has one of that name; a hook's own needs another"},
+    {"| arg { \"every\", \"f32\", \"x\" }\n  add.f32 ${s}, ${s}, %every;\n", 1,
+     "arg 'every': hook_eval has one"},
+    {"| arg { \"scores\", \"in\", \"f32\", { 1 }, \"x\" }\n  add.f32 ${s}, ${s}, ${s};\n", 1,
+     "arg 'scores': hook_eval has one"},
+    {"| arg { \"sinks\", \"in\", \"f32\", { 1 }, \"x\" }\n  add.f32 ${s}, ${s}, ${s};\n", 1,
+     "arg 'sinks': oracle_f64 has one"},
+    {"| arg { \"lse\", \"f32\", \"x\" }\n  add.f32 ${s}, ${s}, %lse;\n", 1,
+     "arg 'lse': prefill_mma has one"},
     {"| entry_begin()\n", 1, "no entry_begin() in it"},
     {"| arg { \"saved\", \"out\", \"f32\", { \"heads_q\" }, \"x\" }\n"
      "  add.f32 ${s}, ${s}, ${s};\n",
@@ -269,6 +305,43 @@ static void what_is_its_own(void **state) {
   unlink(path);
 }
 
+// Args may have the names of a template's registers: %row and %cap in lib/mask.inc, %first at the
+// point keys_any, %hook_i0 and %j behind ${i} and ${j}.
+static void args_named_as_registers(void **state) {
+  static const char *const names[] = {"row", "cap", "j", "first", "hook_i0"};
+  Fixture *f = *state;
+  for (int i = 0; i < 5; i++) {
+    const char *n = names[i];
+    char *path = hook_of(
+        f, arena_printf(f->a,
+                        "| arg { \"%s\", \"in\", \"i32\", { \"seqlen_q\" }, \"end of its keys\","
+                        " sorted = true }\n| function visible()\n  .reg .u64 %%at;\n"
+                        "  .reg .s32 %%end;\n  mad.wide.s32 %%at, ${i}, 4, %%%s;\n"
+                        "  ld.global.s32 %%end, [%%at];\n  setp.lt.s32 ${sees}, ${j}, %%end;\n"
+                        "| end\n| function keys_any()\n  .reg .u64 %%at;\n  .reg .s32 %%end;\n"
+                        "  mad.wide.s32 %%at, ${last}, 4, %%%s;\n  ld.global.s32 %%end, [%%at];\n"
+                        "  min.s32 ${to}, ${to}, %%end;\n| end\n",
+                        n, n, n));
+    pass(f, "prefill_mma", path, "hq=1,sq=40,sk=150,d=64,dtype=f16,softcap=5");
+    unlink(path);
+  }
+}
+
+// What shaped the text stands in its first line.
+static void the_text_names_its_hook(void **state) {
+  Fixture *f = *state;
+  char *path = hook_of(f, CAUSAL);
+  Variant *v;
+  VariantOpts opts = {.hook_path = path, .sm = 90, .sm_suffix = 'a'};
+  assert_int_equal(variant_build(f->s, "prefill_thread", NULL, &opts, &v, f->d), ST_OK);
+  size_t len;
+  const char *line = source_line(v->ptx, 1, &len);
+  const char *want = arena_printf(f->a, "// ptxsmith %s --hook %s --target sm_90a", v->id, path);
+  assert_string_equal(arena_strndup(f->a, line, len), want);
+  variant_free(v);
+  unlink(path);
+}
+
 // Where the hook's own Args are without a value, its line is named.
 static void args_without_a_value(void **state) {
   static const char problem[] = "hq=1,sq=4,sk=7,d=64,dtype=f16";
@@ -294,6 +367,8 @@ int main(void) {
       cmocka_unit_test(sequences_without_keys),
       cmocka_unit_test(tiles_left_out),   cmocka_unit_test(mistakes_point_into_the_file),
       cmocka_unit_test(what_is_its_own),  cmocka_unit_test(args_without_a_value),
+      cmocka_unit_test(args_named_as_registers),
+      cmocka_unit_test(the_text_names_its_hook),
   };
   return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }
