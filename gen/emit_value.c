@@ -160,8 +160,10 @@ static int push_text(lua_State *L, const char *s) {
 }
 
 static int value_f32(lua_State *L) { // rounded to nearest
-  return push_text(
-      L, arena_printf(expansion_of(L)->arena, "0f%08X", float_bits(luaL_checknumber(L, 1))));
+  char text[] = "0f00000000"; // as "0f%08X": constants are many, and printf is slow
+  uint32_t u = float_bits(luaL_checknumber(L, 1));
+  for (int i = 9; u; u >>= 4) text[i--] = "0123456789ABCDEF"[u & 15];
+  return push_text(L, text);
 }
 
 static int value_f64(lua_State *L) {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_FRAMES = 24, MAX_EXPRS = 256, OPERAND_COLUMN = 16 };
+enum { MAX_FRAMES = 24, MAX_EXPRS = 256, OPERAND_COLUMN = 16, ROW_INDENT = 16 };
 
 // ---- origins -----------------------------------------------------------------------------------
 
@@ -165,11 +165,9 @@ static const char *fill_in(lua_State *L, Expansion *x, const TemplateLine *t, si
   return text;
 }
 
-// The line knows its own place; only its callers are asked for.  How it was reached depends on
-// where it stands in its file, in a function or not, so that it is found once.
-static const Origin *line_origin(lua_State *L, Expansion *x, TemplateLine *t) {
-  lua_Debug ar;
-  const Origin *up = lua_getstack(L, 2, &ar) ? origin_from(L, x, 2) : NULL;
+// The line knows its own place; only its callers are asked for (`up`).  How it was reached depends
+// on where it stands in its file, in a function or not, so that it is found once.
+static const Origin *line_origin(lua_State *L, Expansion *x, TemplateLine *t, const Origin *up) {
   if (!up) return origin_intern(x, (Origin){t->src, t->line, ORIGIN_FILE, NULL});
   if (!t->reached_known) {
     LuaFrame own;
@@ -180,11 +178,23 @@ static const Origin *line_origin(lua_State *L, Expansion *x, TemplateLine *t) {
   return origin_intern(x, (Origin){t->src, t->line, t->reached, up});
 }
 
+// A line that was emitted right after the one before it, with no Lua line between them, has its
+// callers: asking Lua for them takes more than all else that a line needs.
+static const Origin *line_callers(lua_State *L, Expansion *x, lua_Integer id, bool follows) {
+  lua_Debug ar;
+  if (!follows || x->last != id)
+    x->last_up = lua_getstack(L, 2, &ar) ? origin_from(L, x, 2) : NULL;
+  x->last = id + 1;
+  return x->last_up;
+}
+
 // __line(id, values...): a PTX line of a template.
 static int emit_template_line(lua_State *L) {
   Expansion *x = expansion_of(L);
-  TemplateLine *t = &x->session->lines.v[lua_tointeger(L, 1)];
+  lua_Integer id = lua_tointeger(L, 1);
+  TemplateLine *t = &x->session->lines.v[id];
   if (x->hook_trial) {
+    x->last = 0;
     if (t->kind == LINE_COMMENT) return 0;
     if (!x->hook_saw_ptx) x->hook_line = t->line;
     x->hook_saw_ptx = true;
@@ -192,7 +202,10 @@ static int emit_template_line(lua_State *L) {
   }
   if (!x->in_body) {
     // Comments above the first declaration open the PTX; later ones speak of the template.
-    if (t->kind == LINE_COMMENT && x->declared) return 0;
+    if (t->kind == LINE_COMMENT && x->declared) {
+      x->last = 0;
+      return 0;
+    }
     if (t->kind != LINE_COMMENT) expansion_end_block(L, x);
   }
   size_t len = t->piece_len[0];
@@ -204,7 +217,7 @@ static int emit_template_line(lua_State *L) {
                .closes_first = t->closes_first,
                .after_blank = t->after_blank,
                .ends_statement = t->ends_statement,
-               .origin = line_origin(L, x, t)};
+               .origin = line_origin(L, x, t, line_callers(L, x, id, t->follows))};
   emit_line(L, &line);
   return 0;
 }
@@ -289,7 +302,7 @@ static void add_line(Assembly *s, const Line *l, int *depth, bool continues) {
 // Room for the usual text at once: what does not fit grows.
 static Assembly assembly_new(Expansion *x) {
   Assembly s = {.x = x, .map_cap = x->main.n + x->main.n / 4};
-  for (int i = 0; i < x->main.n; i++) s.cap += x->main.v[i].len + 10;
+  for (int i = 0; i < x->main.n; i++) s.cap += x->main.v[i].len + ROW_INDENT;
   s.text = arena_alloc(x->arena, s.cap + 1);
   s.map = arena_array(x->arena, const Origin *, s.map_cap + 1);
   return s;

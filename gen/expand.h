@@ -58,6 +58,8 @@ typedef struct Expansion {
   int first_hook_arg;      // index in v->args
 
   struct OriginTable *origins;
+  lua_Integer last;      // 1 + number of the template's line that was emitted last, 0: none
+  const Origin *last_up; // its callers
 } Expansion;
 
 static inline Expansion *expansion_of(lua_State *L) { return lua_env_user(L); }

@@ -60,8 +60,10 @@ static bool comment(Lex *l) {
 }
 
 static bool blanks(Lex *l) {
+  static const char indent[8] = {' ', ' ', ' ', ' ', ' ', ' ', ' ', ' '};
   for (;;) {
     const char *p = l->p, *end = l->end;
+    if (end - p >= 8 && !memcmp(p, indent, sizeof indent)) p += 8;
     while (p < end && is(*p, C_BLANK)) p++;
     l->p = p;
     if (p == end) break;

@@ -110,10 +110,10 @@ static bool is_blank(const char *s, const char *end) {
 }
 
 static void ptx_line(Translation *t, uint32_t line, const char *s, const char *end,
-                     bool after_blank) {
+                     bool after_blank, bool follows) {
   size_t whole;
   const char *start = source_line(t->src, line, &whole);
-  TemplateLine tl = {.src = t->src, .line = line, .after_blank = after_blank};
+  TemplateLine tl = {.src = t->src, .line = line, .after_blank = after_blank, .follows = follows};
   int npieces = 0, cap = 0, nlens = 0, lens_cap = 0, exprs_cap = 0;
   put_text(t, arena_printf(t->arena, "__line(%d", t->lines->n));
   for (const char *p = s;;) {
@@ -143,7 +143,7 @@ const char *template_translate(Arena *a, const Source *src, TemplateLines *lines
                                Diag *d) {
   Translation t = {.arena = a, .src = src, .lines = lines, .d = d};
   int errors = d->errors;
-  bool after_blank = false;
+  bool after_blank = false, follows = false;
   for (uint32_t line = 1; line <= src->nlines; line++) {
     size_t n;
     const char *s = source_line(src, line, &n), *end = s + n;
@@ -152,7 +152,8 @@ const char *template_translate(Arena *a, const Source *src, TemplateLines *lines
     bool blank = s == end;
     if (!blank && *s == '|') put(&t, s + 1, (size_t)(end - s - 1));
     else if (!blank) // an empty line shows above the PTX line that follows it, if one does
-      ptx_line(&t, line, s, end, after_blank);
+      ptx_line(&t, line, s, end, after_blank, follows);
+    if (!blank) follows = *s != '|';
     after_blank = blank;
     put(&t, "\n", line < src->nlines); // a last newline would be a line more than the file has
   }

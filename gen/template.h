@@ -25,6 +25,7 @@ typedef struct TemplateLine {
   bool closes_first;   // begins with a closing brace
   bool after_blank;    // an empty line stands above it
   bool ends_statement; // with ; { } : or it is no code at all
+  bool follows;        // no Lua line of the file stands between the PTX line before it and it
   int nexprs;
   const char **piece;    // nexprs + 1 texts
   uint32_t *piece_len;

@@ -252,6 +252,27 @@ static void every_line_knows_its_origin(void **state) {
   variant_free(v);
 }
 
+// The callers of a line that follows another one without Lua between them are looked up once.
+static void lines_that_follow_know_their_callers(void **state) {
+  static const struct { const char *line, *origins; } cases[] = {
+      {"first once", "callers.ptx.in:5 call;callers.ptx.in:13 file;"},
+      {"second once", "callers.ptx.in:6 call;callers.ptx.in:13 file;"},
+      {"first again", "callers.ptx.in:5 call;callers.ptx.in:14 file;"},
+      {"second again", "callers.ptx.in:6 call;callers.ptx.in:14 file;"},
+      {"third", "callers.ptx.in:15 file;"},
+      {"first within", "callers.ptx.in:5 call;callers.ptx.in:9 call;callers.ptx.in:16 file;"},
+      {"second within", "callers.ptx.in:6 call;callers.ptx.in:9 call;callers.ptx.in:16 file;"},
+      {"fourth within", "callers.ptx.in:16 file;"},
+      {"fifth", "callers.ptx.in:17 file;"},
+      {"second turn 2", "callers.ptx.in:6 call;callers.ptx.in:18 file;"},
+  };
+  Fixture *f = *state;
+  Variant *v = build(f, "callers", (VariantOpts){0});
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    assert_string_equal(origins_of(f, v, cases[i].line), cases[i].origins);
+  variant_free(v);
+}
+
 static void args_are_laid_out(void **state) {
   Fixture *f = *state;
   Variant *v = build(f, "basic n=3", (VariantOpts){0});
@@ -372,6 +393,7 @@ int main(void) {
       TEST(hash_is_fnv),
       TEST(text_hash_sees_every_byte),
       TEST(every_line_knows_its_origin),
+      TEST(lines_that_follow_know_their_callers),
       TEST(args_are_laid_out),
       TEST(maps_are_laid_out),
       TEST(targets),
