@@ -51,8 +51,19 @@ static const struct {
 } kinds[] = {{"prefill", KIND_PREFILL}, {"decode", KIND_DECODE}, {"combine", KIND_COMBINE},
              {"ceiling", KIND_CEILING}, {"oracle", KIND_ORACLE}, {"helper", KIND_HELPER}};
 
+const char *const regime_names[REGIME_NONE] = {"many queries", "few items", "many items"};
+
+static Regime regime_named(lua_State *L, const char *name) {
+  int i = 0;
+  while (i < REGIME_NONE && strcmp(regime_names[i], name) != 0) i++;
+  if (*name && i == REGIME_NONE)
+    lua_env_error(L, "template: first is one of \"%s\", \"%s\", \"%s\", not '%s'",
+                  regime_names[0], regime_names[1], regime_names[2], name);
+  return (Regime)i;
+}
+
 static int declare_template(lua_State *L) {
-  static const char *const fields[] = {"kind", "summary", NULL};
+  static const char *const fields[] = {"kind", "summary", "rank", "first", NULL};
   Expansion *x = declaring(L, "template");
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_check_fields(L, 1, fields, "template");
@@ -66,6 +77,15 @@ static int declare_template(lua_State *L) {
                          kind);
   x->info->kind = x->v->kind = kinds[i].kind;
   x->info->summary = arena_strdup(x->arena, lua_field_text(L, 1, "summary", "", "template"));
+  x->info->first = regime_named(L, lua_field_text(L, 1, "first", "", "template"));
+  int rank = (int)lua_field_int(L, 1, "rank", 0, "template");
+  bool planned = x->info->kind == KIND_PREFILL || x->info->kind == KIND_DECODE;
+  if (rank < 0 || rank > 1000)
+    lua_env_error(L, "template: rank is 1 (first) to 1000, not %d", rank);
+  if (!planned && (rank || x->info->first != REGIME_NONE))
+    lua_env_error(L, "template: rank and first are for prefill and decode: the planner takes no %s",
+                  kind);
+  x->info->rank = rank;
   return 0;
 }
 

@@ -90,9 +90,20 @@ typedef enum TemplateKind {
   KIND_HELPER,  // everything else (fill, compare ...)
 } TemplateKind;
 
+// How the planner divides problems.
+typedef enum Regime {
+  REGIME_MANY_QUERIES,
+  REGIME_FEW_ITEMS,  // few queries; fewer (sequence, KV head)s than SMs
+  REGIME_MANY_ITEMS, // few queries
+  REGIME_NONE
+} Regime;
+extern const char *const regime_names[REGIME_NONE]; // "many queries" ...
+
 typedef struct TemplateInfo {
   const char *name, *summary, *path;
   TemplateKind kind;
+  int rank;      // among those of its kind, where the planner has no measurement: 1 first; 0 last
+  Regime first;  // where it stands before all others of its kind
   ParamDecl *params;
   int nparams;
   ArgDecl *args;

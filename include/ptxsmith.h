@@ -206,7 +206,7 @@ PSM_API psm_status psm_operator_new(psm_device *dev, const char *template_name, 
                                     psm_operator **out);
 PSM_API void psm_operator_free(psm_operator *op);
 
-/* Why this template and these parameters: one sentence, the operator's.  NULL where the template
+/* "TEMPLATE: why it and these parameters", one sentence, the operator's.  NULL where the template
  * was named by the caller, without `tuned`. */
 PSM_API const char *psm_operator_why(const psm_operator *op);
 

@@ -110,17 +110,20 @@ psm_status psm_operator_new(psm_device *dev, const char *template_name, const ch
   Operator *op = NULL;
   Status st = params ? parse_params(a, params, &given, d) : ST_OK;
   if (!st && options) st = api_build_opts(options->target, options->hook, &opts.build, d);
-  const PlannerAsk ask = {.template_name = template_name, .given = &given, .build = opts.build};
-  if (!st && template_name && !(options && options->tuned)) choice.params = given;
+  const PlannerAsk ask = {.template_name = template_name, .given = &given, .build = opts.build,
+                          .op = &op};
+  if (template_name && !(options && options->tuned)) choice.params = given;
   else if (!st) st = choose(dev, a, p->problem, &ask, &choice, d);
-  if (!st)
+  if (!st && !op)
     st = operator_make(dev->owner->session, choice.template_name, &choice.params, choice.problem,
                        &opts, &op, d);
   if (!st) st = operator_load(op, dev->device, d);
   if (!st) st = operator_plan(op, dev->device, &opts, d);
   if (!st) *out = wrap(dev, op, problem_int(choice.problem, "chunks", 0), opts.grid);
   else operator_free(op);
-  if (!st && choice.why && !((*out)->why = strdup(choice.why))) abort();
+  if (!st && choice.why &&
+      !((*out)->why = strdup(arena_printf(a, "%s: %s", choice.template_name, choice.why))))
+    abort();
   arena_free(a);
   return api_status(st);
 }

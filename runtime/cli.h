@@ -26,7 +26,8 @@
     "verify, time and rank the variants that a script asks for")                                   \
   X(CAMPAIGN, campaign, "NAME|SCRIPT.lua", 1, 1, false, true,                                      \
     "predict, then measure, rung by rung")                                                         \
-  X(PLAN, plan, "PROBLEM", 0, 1, false, true, "what would run for a problem, and why")             \
+  X(PLAN, plan, "PROBLEM [name=value ...]", 0, 1, true, true,                                      \
+    "what would run for a problem, and why")                                                       \
   X(INFO, info, "", 0, 0, false, true, "devices, driver, build and host")                          \
   X(WORKER, worker, "", 0, 0, false, false, "one variant of a sweep in a process of its own")      \
   X(HELP, help, "[VERB]", 0, 1, false, true, "this text, or a verb's options")                     \

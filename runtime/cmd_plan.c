@@ -13,9 +13,9 @@ static const char *params_text(Arena *a, const Params *p) {
   return text;
 }
 
-static void print_text(Cmd *c, const PlannerChoice *choice, const Operator *op, const char *shape) {
+static void print_text(Cmd *c, const PlannerChoice *choice, const Operator *op) {
   printf("problem    %s\nshape      %s\ndevice     %s\n", problem_text(c->arena, op->problem),
-         shape, device_info(c->device)->name);
+         choice->shape, device_info(c->device)->name);
   for (int i = 0; i < op->nsteps; i++) {
     const Step *s = &op->step[i];
     printf("launch %d   %s\n           grid %u, block %u, %u bytes of shared memory, hash %s\n",
@@ -28,11 +28,11 @@ static void print_text(Cmd *c, const PlannerChoice *choice, const Operator *op, 
   for (int i = 0; i < choice->npassed; i++) printf("not        %s\n", choice->passed[i]);
 }
 
-static void print_json(Cmd *c, const PlannerChoice *choice, const Operator *op, const char *shape) {
+static void print_json(Cmd *c, const PlannerChoice *choice, const Operator *op) {
   Json j;
   json_begin(&j, c->arena);
   json_str(&j, "problem", problem_text(c->arena, op->problem));
-  json_str(&j, "shape", shape);
+  json_str(&j, "shape", choice->shape);
   json_str(&j, "device", device_info(c->device)->id);
   json_str(&j, "template", choice->template_name);
   json_str(&j, "params", params_text(c->arena, &choice->params));
@@ -65,8 +65,7 @@ static Status show(Cmd *c, Session *s, const PlannerAsk *ask, const PlannerChoic
   st = operator_load(op, c->device, c->diag); // a persistent grid asks for the occupancy
   if (!st) st = operator_plan(op, c->device, &opts, c->diag);
   if (!st) {
-    const char *shape = planner_shape(c->arena, choice->problem);
-    (cli_has(c->cli, OPT_JSON) ? print_json : print_text)(c, choice, op, shape);
+    (cli_has(c->cli, OPT_JSON) ? print_json : print_text)(c, choice, op);
   }
   operator_free(op);
   return st;
@@ -178,10 +177,11 @@ Status cmd_plan(Cmd *c) {
     return diag_error(c->diag, NOWHERE, "plan: --into needs --from STORE.jsonl");
   if (!st && (cli_has(c->cli, OPT_ROWS) || cli_has(c->cli, OPT_FROM))) return about_tables(c, s);
   if (!st && !c->cli->noperands)
-    return diag_error(c->diag, NOWHERE, "usage: ptxsmith plan PROBLEM");
+    return diag_error(c->diag, NOWHERE, "usage: ptxsmith plan PROBLEM [name=value ...]");
   if (!st) st = cmd_problem_of(c, c->cli->operand[0], &p);
   if (!st) st = cmd_device(c, &dev);
   if (!st) st = cmd_build_opts(c, &ask.build);
+  ask.given = &c->cli->params;
   if (!st) st = cmd_choose(c, &ask, p, &choice);
   return st ? st : show(c, s, &ask, &choice);
 }

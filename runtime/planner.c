@@ -4,78 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- shapes -------------------------------------------------------------------------------------
-
-static int64_t bucket(int64_t n) {
-  int64_t b = n > 0;
-  while (b > 0 && b <= n / 2) b *= 2;
-  return b;
-}
-
-// A rule that makes another text (factors of 8-bit inputs do not), as the shape names it.
-static const char *rule_word(const ProblemRule *r) {
-  const ProblemName *known = problem_name_find(r->param);
-  return known ? known->short_name : r->param;
-}
-
-char *planner_shape(Arena *a, const Problem *p) {
-  int64_t hq = problem_int(p, "heads_q", 1), hkv = problem_int(p, "heads_kv", hq);
-  int64_t sq = problem_int(p, "seqlen_q", 1), d = problem_int(p, "head_dim", 0);
-  const char *kv = p->has_dtype_kv && p->dtype_kv != p->dtype ? dtype_name(p->dtype_kv) : NULL;
-  char *text = arena_printf(
-      a, "dtype=%s%s%s d=%lld group=%lld causal=%lld sq=%lld sk=%lld work=%lld",
-      p->has_dtype ? dtype_name(p->dtype) : "f32", kv ? "/" : "", kv ? kv : "", (long long)d,
-      (long long)(hkv > 0 ? hq / hkv : 0), (long long)problem_int(p, "causal", 0),
-      (long long)bucket(sq), (long long)bucket(problem_int(p, "seqlen_k", 0)),
-      (long long)bucket(problem_int(p, "batch", 1) * hkv));
-  if (problem_int(p, "head_dim_v", d) != d)
-    text = arena_printf(a, "%s dv=%lld", text, (long long)problem_head_dim_v(p));
-  for (int i = 0; i < problem_nrules; i++)
-    if (problem_rules[i].flag && problem_rules[i].asked(p))
-      text = arena_printf(a, "%s %s=1", text, rule_word(&problem_rules[i]));
-  return text;
-}
-
-// What makes the least problem ask for the rule that a word of the shape names, NULL when it names
-// none.
-static const char *rule_values(Arena *a, const Param *word, const char *sq, const char *sk) {
-  for (int i = 0; i < problem_nrules; i++) {
-    const ProblemRule *r = &problem_rules[i];
-    if (!r->flag || strcmp(rule_word(r), word->name) || strcmp(word->value, "1")) continue;
-    return r->least ? r->least : arena_printf(a, "seqlens_q=%s,seqlens_k=%s", sq, sk);
-  }
-  return NULL;
-}
-
-// The least problem of a shape: its own planner_shape is that text again.
-static Status shape_problem(Arena *a, const char *shape, Problem **out, Diag *d) {
-  Params w = {0};
-  char *save = NULL, *copy = arena_strdup(a, shape);
-  const char *text = "b=1";
-  for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save))
-    if (params_parse(a, &w, word, d)) return ST_INPUT;
-  const char *sq = params_get(&w, "sq"), *sk = params_get(&w, "sk"), *work = params_get(&w, "work");
-  const char *group = params_get(&w, "group"), *type = params_get(&w, "dtype"), *kv;
-  if (!sq || !sk || !work || !group || !type)
-    return diag_fail(d, ST_INPUT, "\"%s\" is no shape", shape);
-  long long heads = strtoll(work, NULL, 10), of_kv = heads > 0 ? heads : 1, of_q;
-  if (__builtin_mul_overflow(of_kv, strtoll(group, NULL, 10), &of_q))
-    return diag_fail(d, ST_INPUT, "\"%s\" is no shape", shape);
-  text = arena_printf(a, "b=1,hkv=%lld,hq=%lld,sq=%s,sk=%s,dtype=%.*s", of_kv, of_q, sq, sk,
-                      (int)strcspn(type, "/"), type);
-  if ((kv = strchr(type, '/'))) text = arena_printf(a, "%s,dtype_kv=%s", text, kv + 1);
-  for (int i = 0; i < w.n; i++) {
-    const char *name = w.v[i].name, *more = rule_values(a, &w.v[i], sq, sk);
-    if (!strcmp(name, "d") || !strcmp(name, "dv") || !strcmp(name, "causal"))
-      more = arena_printf(a, "%s=%s", name, w.v[i].value);
-    if (more) text = arena_printf(a, "%s,%s", text, more);
-  }
-  Status st = problem_parse(a, text, out, d);
-  if (!st && heads > 0 && strcmp(planner_shape(a, *out), shape))
-    return diag_fail(d, ST_INPUT, "\"%s\" is no shape", shape);
-  return st;
-}
-
 // ---- reading ------------------------------------------------------------------------------------
 
 static char *trimmed(Arena *a, const char *p, const char *end) {
@@ -149,119 +77,154 @@ Status planner_parse(Arena *a, const Source *src, PlannerTable *out, Diag *d) {
 
 // ---- choosing -----------------------------------------------------------------------------------
 
-// The problem with what it leaves open as the template's parameters have it: the shape names an
-// element type and a head size even where the asker leaves them to the template.
-static Status completed(Session *s, Arena *a, const PlannerAsk *ask, const Problem *p,
-                        Problem **out, Diag *d) {
-  const TemplateInfo *info;
-  Params params = {0}, resolved = {0};
-  const char *why_not; // a failing constraint is told by whoever builds it
-  *out = problem_copy(a, p);
-  for (int i = 0; ask->given && i < ask->given->n; i++)
-    params_set(a, &params, ask->given->v[i].name, ask->given->v[i].value);
-  Status st = session_template(s, ask->template_name, &info, d);
-  if (!st) st = problem_fix_params(a, p, info, &params, d);
-  if (!st)
-    st = variant_legal(s, ask->template_name, &params, NULL, a, &resolved, &why_not, d);
-  if (!st) problem_fill_from_params(*out, &resolved);
-  return st;
+// What is given and makes the shape, too: a row is measured with these.
+static Params shape_params(Arena *a, const Params *given) {
+  Params of_shape = {0};
+  for (int i = 0; given && i < given->n; i++) {
+    const Param *g = &given->v[i];
+    bool rule = problem_name_find(g->name) != NULL;
+    for (int k = 0; k < problem_nrules; k++)
+      rule = rule || !strcmp(problem_rules[k].param, g->name);
+    if (rule) params_set(a, &of_shape, g->name, g->value);
+  }
+  return of_shape;
 }
 
-static bool same_params(const Params *x, const Params *y) {
-  for (int i = 0; i < x->n; i++) {
-    const char *other = params_get(y, x->v[i].name);
-    if (!other || strcmp(x->v[i].value, other)) return false;
+static PlannerQuestion question(Session *s, Arena *a, const PlannerAsk *ask, const Problem *p,
+                                const DeviceInfo *dev) {
+  PlannerQuestion q = {.session = s, .arena = a, .ask = ask, .dev = dev,
+                       .problem = problem_copy(a, p), .of_shape = shape_params(a, ask->given)};
+  int given = ask->given ? ask->given->n : 0;
+  q.plain = given == q.of_shape.n && !ask->build.hook_path && !ask->build.sm;
+  return q;
+}
+
+// Whether nothing else was asked for: the problem with what it leaves open as the template's
+// parameters have it, and its shape.  A failing constraint is told by whoever builds it.
+static Status complete(PlannerQuestion *q, Diag *d) {
+  const TemplateInfo *info;
+  const char *name = q->ask->template_name, *why_not;
+  Params params = {0}, resolved = {0};
+  for (int i = 0; q->ask->given && i < q->ask->given->n; i++)
+    params_set(q->arena, &params, q->ask->given->v[i].name, q->ask->given->v[i].value);
+  Status st = session_template(q->session, name, &info, d);
+  if (!st) st = problem_fix_params(q->arena, q->problem, info, &params, d);
+  if (!st)
+    st = variant_legal(q->session, name, &params, NULL, q->arena, &resolved, &why_not, d);
+  if (st) return st;
+  problem_fill_from_params(q->problem, &resolved);
+  q->shape = planner_shape_of(q->arena, q->problem, &resolved);
+  return ST_OK;
+}
+
+// What is given, and other than what was measured: a parameter that adds arguments (append=1) is a
+// feature, with which the row's others are still the best known; any other one makes another
+// variant.  *without: those features.
+static bool only_features(PlannerQuestion *q, const char *name, const Fit *whole,
+                          const Fit *measured, const char **without) {
+  PlannerChoice scratch = {0};
+  *without = NULL;
+  for (int i = 0; i < whole->resolved.n; i++) {
+    const Param *p = &whole->resolved.v[i];
+    const char *then = params_get(&measured->resolved, p->name);
+    if (then && !strcmp(then, p->value)) continue;
+    if (!params_get(q->ask->given, p->name)) return false;
+    const char *point = arena_printf(q->arena, "%s=%s", p->name, p->value);
+    Fit plain = planner_fit_once(q, name, "", false, &scratch);
+    Fit with = planner_fit_once(q, name, point, false, &scratch);
+    if (with.step != FIT_DONE || plain.step != FIT_DONE || !strcmp(with.args, plain.args))
+      return false;
+    *without = *without ? arena_printf(q->arena, "%s %s", *without, point) : point;
   }
-  return x->n == y->n;
+  return whole->resolved.n == measured->resolved.n;
 }
 
 // Whether what was measured can still be built, with those parameters that the asker gives.
-static const char *why_not_text(Session *s, Arena *a, const PlannerRow *r, const PlannerAsk *ask,
-                                const Problem *p, const DeviceInfo *dev, PlannerChoice *choice) {
-  const PlannerAsk plain = {.template_name = r->template_name};
-  Fit measured = planner_fit(s, a, r->params, &plain, p, dev, r->template_name, choice);
+static const char *why_not_text(PlannerQuestion *q, const PlannerRow *r, PlannerChoice *choice) {
+  Arena *a = q->arena;
+  PlannerChoice defaults = {0};
+  const char *name = r->template_name, *why;
+  Fit measured = planner_fit_once(q, name, r->params, false, choice);
   if (measured.step != FIT_DONE)
     return arena_printf(a, "can't be built any more: %s", measured.why);
-  PlannerChoice defaults = {0};
-  Fit asked = planner_fit(s, a, "", &plain, p, dev, r->template_name, &defaults);
-  if (asked.step == FIT_DONE && strcmp(asked.args, measured.args))
-    return arena_printf(a, "measured with the arguments %s, and the problem has %s", measured.args,
-                        asked.args);
+  Fit plain = planner_fit_once(q, name, "", false, &defaults);
+  if ((why = planner_unasked(q, &measured, &plain)))
+    return arena_printf(a, "measured with %s", why);
   choice->older = strcmp(measured.hash, r->hash) != 0;
   int64_t chunks = problem_int(choice->problem, "chunks", 0);
-  if (problem_gives(p, "chunks") && problem_int(p, "chunks", 0) != chunks)
+  if (problem_gives(q->problem, "chunks") && problem_int(q->problem, "chunks", 0) != chunks)
     return arena_printf(a, "measured with chunks=%lld", (long long)chunks);
-  if (!(ask->given && ask->given->n) && !ask->build.hook_path && !ask->build.sm) return NULL;
-  Fit fit = planner_fit(s, a, r->params, ask, p, dev, r->template_name, choice);
+  if (q->plain) return NULL;
+  Fit fit = planner_fit_once(q, name, r->params, true, choice);
   if (fit.step != FIT_DONE)
     return arena_printf(a, "can't be built with what is given: %s", fit.why);
-  if (!same_params(&fit.resolved, &measured.resolved))
+  if (q->ask->given && !only_features(q, name, &fit, &measured, &choice->without))
     return "measured with other parameters than those given";
   return NULL;
 }
 
 // NULL when the row holds, else why it does not.
-static const char *why_not(Session *s, Arena *a, const PlannerRow *r, const PlannerAsk *ask,
-                           const Problem *p, const DeviceInfo *dev, PlannerChoice *choice) {
-  if (strcmp(r->device, dev->name)) return arena_printf(a, "measured on %s", r->device);
-  if (strcmp(r->driver, dev->driver))
-    return arena_printf(a, "measured with driver %s, this is %s", r->driver, dev->driver);
-  return why_not_text(s, a, r, ask, p, dev, choice);
+static const char *why_not(PlannerQuestion *q, const PlannerRow *r, PlannerChoice *choice) {
+  if (strcmp(r->device, q->dev->name)) return arena_printf(q->arena, "measured on %s", r->device);
+  if (strcmp(r->driver, q->dev->driver))
+    return arena_printf(q->arena, "measured with driver %s, this is %s", r->driver,
+                        q->dev->driver);
+  return why_not_text(q, r, choice);
 }
 
 // The first row of the problem's shape that holds.
-static bool by_row(Session *s, Arena *a, const PlannerTable *t, const PlannerAsk *ask,
-                   const Problem *p, const DeviceInfo *dev, PlannerChoice *out) {
-  char *shape = planner_shape(a, p);
+static bool by_row(PlannerQuestion *q, const PlannerTable *t, PlannerChoice *out) {
+  Arena *a = q->arena;
+  out->shape = q->shape;
   for (int i = 0; i < t->n; i++) {
     const PlannerRow *r = &t->v[i];
-    if (strcmp(r->shape, shape)) continue;
-    if (ask->template_name && strcmp(r->template_name, ask->template_name)) continue;
-    const char *why = why_not(s, a, r, ask, p, dev, out);
+    if (strcmp(r->shape, q->shape)) continue;
+    if (q->ask->template_name && strcmp(r->template_name, q->ask->template_name)) continue;
+    const char *why = why_not(q, r, out);
     if (!why) {
       out->row = r;
       out->why = arena_printf(a, "%s:%u: %s%s%s", r->file, r->line, r->measured,
                               out->older ? "; measured on an older text of the template" : "",
-                              ask->build.hook_path ? "; measured without a hook" : "");
+                              q->ask->build.hook_path ? "; measured without a hook" : "");
+      if (out->without)
+        out->why = arena_printf(a, "%s; measured without %s", out->why, out->without);
       return true;
     }
     *arena_push(a, out->passed, out->npassed, out->passed_cap) =
         arena_printf(a, "%s:%u: %s", r->file, r->line, why);
   }
-  out->older = false;
-  out->why = arena_printf(a, "no measurement for %s on %s: the template's defaults", shape,
-                          dev->name);
+  out->older = false, out->without = NULL;
+  out->why = arena_printf(a, "no measurement for %s on %s%s: the template's defaults", q->shape,
+                          q->dev->name,
+                          planner_shape_rounds(q->problem)
+                              ? " (sizes are rounded down to powers of two)" : "");
   return false;
 }
 
 // A template by name: what is wrong with it is told by whoever builds it.
-static Status choose_params(Session *s, Arena *a, const PlannerTable *t, const PlannerAsk *ask,
-                            const Problem *given, const DeviceInfo *dev, PlannerChoice *out,
+static Status choose_params(PlannerQuestion *q, const PlannerTable *t, PlannerChoice *out,
                             Diag *d) {
-  Problem *p;
-  Status st = completed(s, a, ask, given, &p, d);
-  if (st || by_row(s, a, t, ask, p, dev, out)) return st;
-  out->template_name = ask->template_name;
+  Status st = complete(q, d);
+  if (st || by_row(q, t, out)) return st;
+  out->template_name = q->ask->template_name;
   out->params = (Params){0};
-  out->problem = p;
-  for (int i = 0; ask->given && i < ask->given->n; i++)
-    params_set(a, &out->params, ask->given->v[i].name, ask->given->v[i].value);
+  out->problem = q->problem;
+  for (int i = 0; q->ask->given && i < q->ask->given->n; i++)
+    params_set(q->arena, &out->params, q->ask->given->v[i].name, q->ask->given->v[i].value);
   return ST_OK;
 }
 
-Status planner_choose(Session *s, Arena *a, const PlannerTable *t, const PlannerAsk *ask,
-                      const Problem *given, const DeviceInfo *dev, PlannerChoice *out, Diag *d) {
-  *out = (PlannerChoice){0};
-  if (ask->template_name) return choose_params(s, a, t, ask, given, dev, out, d);
-  Problem *p = problem_copy(a, given);
-  const char *type = ask->given ? params_get(ask->given, "dtype") : NULL;
-  if (!p->has_dtype && !type) problem_set_dtype(p, "dtype", DT_F32); // else the template's own says
+static Status choose_template(PlannerQuestion *q, const PlannerTable *t, PlannerChoice *out,
+                              Diag *d) {
+  Arena *a = q->arena;
   PlannerChoice found = {0};
   Fit fit;
-  Status st = planner_candidate(s, a, ask, p, dev, &found, &fit, d);
+  Status st = planner_candidate(q, &found, &fit, d);
   if (st) return *out = found, st;
-  problem_fill_from_params(p, &fit.resolved);
-  if (by_row(s, a, t, ask, p, dev, out)) return ST_OK;
+  problem_fill_from_params(q->problem, &fit.resolved);
+  q->shape = planner_shape_of(a, q->problem, &fit.resolved);
+  if (by_row(q, t, out)) return ST_OK;
+  found.shape = out->shape;
   found.why = fit.smaller
                   ? arena_printf(a, "%s, with %s to fit its shared memory", out->why, fit.smaller)
                   : out->why;
@@ -272,6 +235,17 @@ Status planner_choose(Session *s, Arena *a, const PlannerTable *t, const Planner
   return ST_OK;
 }
 
+Status planner_choose(Session *s, Arena *a, const PlannerTable *t, const PlannerAsk *ask,
+                      const Problem *given, const DeviceInfo *dev, PlannerChoice *out, Diag *d) {
+  PlannerQuestion q = question(s, a, ask, given, dev);
+  *out = (PlannerChoice){0};
+  if (ask->op) *ask->op = NULL;
+  Status st = (ask->template_name ? choose_params : choose_template)(&q, t, out, d);
+  bool built = !st && (out->row || !ask->template_name);
+  planner_close(&q, built ? out->built : -1);
+  return st;
+}
+
 PlannerText planner_row_text(Session *s, Arena *a, const PlannerRow *r, const char **why) {
   const PlannerAsk ask = {.template_name = r->template_name};
   const DeviceInfo any = {.name = "any"};
@@ -279,7 +253,7 @@ PlannerText planner_row_text(Session *s, Arena *a, const PlannerRow *r, const ch
   Problem *p = NULL;
   Diag *quiet = diag_new();
   *why = NULL;
-  if (shape_problem(a, r->shape, &p, quiet))
+  if (planner_shape_problem(a, r->shape, &p, quiet))
     *why = arena_strdup(a, quiet->first ? quiet->first->what : "its shape is no problem");
   diag_free(quiet);
   if (*why) return TEXT_NONE;

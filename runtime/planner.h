@@ -12,11 +12,13 @@
 // are exact; lengths and batch * heads_kv are rounded down to powers of two.  What a problem asks
 // for besides (window, softcap, alibi, sinks, varlen, paged, shared, dv, dtype_kv) stands behind.
 //
-// Without a row the regime of the problem has an order of templates (planner_fit.c), and the first
-// that declares all that the problem asks for, and whose defaults fit the device, is taken.
+// Without a row the templates are asked in an order that they declare (template { rank, first })
+// for the regime of the problem (planner_fit.c), and the first that declares all that the problem
+// asks for, and whose defaults fit the device, is taken.
 #ifndef PTXSMITH_PLANNER_H
 #define PTXSMITH_PLANNER_H
 
+#include "plan.h"
 #include "script.h"
 
 typedef struct PlannerRow {
@@ -30,15 +32,26 @@ typedef struct PlannerTable {
 
 // Adds a text's rows.  A row that can't be read is an error with its line; the others are kept.
 Status planner_parse(Arena *a, const Source *src, PlannerTable *out, Diag *d);
+
+// ---- planner_shape.c ----------------------------------------------------------------------------
 char *planner_shape(Arena *a, const Problem *p); // the bucket, canonical
+// Of a problem as the variant with these parameters has it: lengths that are on the device and not
+// in the problem are varlen=1 there.
+char *planner_shape_of(Arena *a, const Problem *p, const Params *built);
+bool planner_shape_rounds(const Problem *p); // a size of it is no power of two
+// The least problem of a shape: its own planner_shape is that text again.
+Status planner_shape_problem(Arena *a, const char *shape, Problem **out, Diag *d);
 
 typedef struct PlannerChoice {
   const char *template_name;
   Params params;          // of the template
   Problem *problem;       // with the row's values (chunks)
+  const char *shape;      // the bucket that rows were looked up by
   const PlannerRow *row;  // NULL: no row holds, these are the template's defaults
   bool older;             // the row's text is another than the generator makes now
+  const char *without;    // what is given, changes the arguments, and the row was measured without
   const char *why;        // one sentence
+  int built;              // which of the question's
   const char **passed;
   int npassed, passed_cap; // rows of this shape and templates that do not do, and why
 } PlannerChoice;
@@ -47,6 +60,7 @@ typedef struct PlannerAsk {
   const char *template_name; // NULL: whichever the problem asks for
   const Params *given;       // a row holds only when it was measured with these; may be NULL
   VariantOpts build;         // a hook or a target: a template must take it
+  Operator **op; // not NULL: gets what the choice was found out by building, else NULL; the asker's
 } PlannerAsk;
 // Never fails for want of a row.  ST_INPUT: no template does the problem on this device, and what
 // is in the way of the nearest one.
@@ -100,8 +114,36 @@ typedef struct Fit {
 // What the point (a row's parameters, "" for the defaults) with those given makes of the template.
 Fit planner_fit(Session *s, Arena *a, const char *point, const PlannerAsk *ask, const Problem *p,
                 const DeviceInfo *dev, const char *template_name, PlannerChoice *out);
+
+// One question, and what was built to answer it: nothing is built twice.
+typedef struct PlannerBuilt {
+  const char *name, *point;
+  bool whole;
+  Operator *op;
+  Params params;
+  Problem *problem;
+  Fit fit;
+} PlannerBuilt;
+typedef struct PlannerQuestion {
+  Session *session;
+  Arena *arena;
+  const PlannerAsk *ask;
+  Problem *problem;  // a copy; what it leaves open is filled in once a template is known
+  const DeviceInfo *dev;
+  Params of_shape;   // of those given: what makes the shape (varlen=1), which a row has, too
+  bool plain;        // nothing else is asked for
+  const char *shape; // once a template is known
+  PlannerBuilt *built; int nbuilt, built_cap;
+} PlannerQuestion;
+// Frees what was built, but the one that is kept (-1: none): that is the asker's.
+void planner_close(PlannerQuestion *q, int keep);
+// `whole`: with all that is asked; else with what makes the shape alone, as rows are measured.
+Fit planner_fit_once(PlannerQuestion *q, const char *name, const char *point, bool whole,
+                     PlannerChoice *out);
+// What a fit has and nobody asked for: a rule ("shared_kv=1, and the problem does not say so"), or
+// other arguments than the defaults (`plain`, may be NULL).  NULL: nothing.
+const char *planner_unasked(const PlannerQuestion *q, const Fit *fit, const Fit *plain);
 // The first template of the regime's order that fits; those before it go to out->passed.
-Status planner_candidate(Session *s, Arena *a, const PlannerAsk *ask, const Problem *p,
-                         const DeviceInfo *dev, PlannerChoice *out, Fit *fit, Diag *d);
+Status planner_candidate(PlannerQuestion *q, PlannerChoice *out, Fit *fit, Diag *d);
 
 #endif

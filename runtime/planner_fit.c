@@ -1,5 +1,5 @@
-// Which template a problem gets: what the templates declare decides, a table only says in which
-// order they are asked.
+// Which template a problem gets: what the templates declare decides, their order too.
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,61 +19,48 @@ static bool few_queries(const Problem *p) {
 }
 
 // Items (sequence, KV head) for every SM, or of different lengths.
-static bool many_items(const Problem *p) {
+static Regime regime_of(const PlannerQuestion *q) {
+  const Problem *p = q->problem;
+  const char *varlen = q->ask->given ? params_get(q->ask->given, "varlen") : NULL;
+  bool differ = problem_varlen(p) || (varlen && (!strcmp(varlen, "1") || !strcmp(varlen, "true")));
   int64_t items = problem_int(p, "batch", 1) * problem_int(p, "heads_kv", 1);
-  return few_queries(p) && (problem_varlen(p) || items >= PLAN_SMS);
+  if (!few_queries(p)) return REGIME_MANY_QUERIES;
+  return differ || items >= PLAN_SMS ? REGIME_MANY_ITEMS : REGIME_FEW_ITEMS;
 }
 
-static bool always(const Problem *p) { return p != NULL; }
+typedef struct Standing {
+  bool other_kind, later;
+  int rank;
+} Standing;
 
-enum { ORDER_MOST = 12 };
-typedef struct Regime {
-  const char *what;
-  bool (*is)(const Problem *p);
-  const char *order[ORDER_MOST]; // templates that are not named follow, by name
-} Regime;
-
-// docs/measurements.md: decode_mma is ahead where there are fewer items than SMs, decode_span
-// elsewhere and by far where lengths differ; decode_splitk takes 40.35 us, eager, where decode_fma
-// takes 38.6 (docs/ladder.md, R4); in prefill every rung of that page is faster than the one below.
-// What one kind can't do (pages, V of another width) the other kind may.
-#define PREFILL "prefill_wgmma", "prefill_mma", "prefill_fma", "prefill_tile", "prefill_thread"
-static const Regime regimes[] = {
-    {"few queries, many items", many_items,
-     {"decode_span", "decode_mma", "decode_fma", "decode_splitk", PREFILL}},
-    {"few queries", few_queries,
-     {"decode_mma", "decode_span", "decode_fma", "decode_splitk", PREFILL}},
-    {"many queries", always,
-     {PREFILL, "decode_span", "decode_mma", "decode_fma", "decode_splitk"}},
-};
-
-static const Regime *regime_of(const Problem *p) {
-  const Regime *r = regimes;
-  while (!r->is(p)) r++;
-  return r;
+// A template says where it stands among those of its kind (template { rank, first }); what the
+// kind that the regime is for can't do (pages, V of another width) the other kind may.
+static Standing standing(Regime r, const TemplateInfo *t) {
+  TemplateKind own = r == REGIME_MANY_QUERIES ? KIND_PREFILL : KIND_DECODE;
+  return (Standing){t->kind != own, t->first != r, t->rank ? t->rank : INT_MAX};
 }
 
-static bool named(const char *const *names, int n, const char *name) {
-  for (int i = 0; i < n; i++)
-    if (!strcmp(names[i], name)) return true;
-  return false;
+static bool before(Standing x, Standing y) {
+  if (x.other_kind != y.other_kind) return y.other_kind;
+  if ((x.rank == INT_MAX) != (y.rank == INT_MAX)) return y.rank == INT_MAX;
+  return x.later != y.later ? y.later : x.rank < y.rank;
 }
 
-// Every attention template: the regime's order, then the others.
-static Status candidates(Session *s, Arena *a, const Regime *r, const char ***out, int *n,
-                         Diag *d) {
+// Every attention template in the regime's order; those that stand alike by name.
+static Status candidates(PlannerQuestion *q, const TemplateInfo ***out, int *n, Diag *d) {
   const TemplateInfo **all;
+  Regime r = regime_of(q);
   int nall;
-  Status st = session_templates(s, &all, &nall, d);
+  Status st = session_templates(q->session, &all, &nall, d);
   if (st) return st;
-  *out = arena_array(a, const char *, ORDER_MOST + nall);
+  *out = arena_array(q->arena, const TemplateInfo *, nall + 1);
   *n = 0;
-  for (int i = 0; i < ORDER_MOST && r->order[i]; i++)
-    for (int k = 0; k < nall; k++) // a folder of one's own may lack some
-      if (!strcmp(all[k]->name, r->order[i])) (*out)[(*n)++] = r->order[i];
   for (int k = 0; k < nall; k++) {
-    bool attention = all[k]->kind == KIND_PREFILL || all[k]->kind == KIND_DECODE;
-    if (attention && !named(*out, *n, all[k]->name)) (*out)[(*n)++] = all[k]->name;
+    if (all[k]->kind != KIND_PREFILL && all[k]->kind != KIND_DECODE) continue;
+    int at = (*n)++;
+    for (; at > 0 && before(standing(r, all[k]), standing(r, (*out)[at - 1])); at--)
+      (*out)[at] = (*out)[at - 1];
+    (*out)[at] = all[k];
   }
   return ST_OK;
 }
@@ -96,7 +83,7 @@ static const char *why_not_device(Arena *a, const Variant *v, const DeviceInfo *
   const PtxModule *m = v->module;
   const char *name = v->tmpl->name;
   bool takes = m->sm_suffix ? dev->sm == m->sm && dev->sm_suffix : dev->sm >= m->sm;
-  if (dev->sm && !takes)
+  if (dev->sm && !dev->is_sim && !takes) // the interpreter runs what it can, whatever it is for
     return arena_printf(a, "%s needs sm_%d%.1s, %s is sm_%d%.1s", name, m->sm, &m->sm_suffix,
                         dev->name, dev->sm, &dev->sm_suffix);
   if (dev->ptx_version && m->version > dev->ptx_version)
@@ -146,7 +133,8 @@ static Fit build(Session *s, Arena *a, const PlannerAsk *ask, const PlannerChoic
     fit.why = why_not_device(a, op->step[i].variant, dev);
   if (fit.why) fit.step = FIT_DEVICE, fit.reasons = 1;
   fit.too_large = too_large(op, dev);
-  operator_free(op);
+  if (ask->op && fit.step == FIT_DONE) *ask->op = op;
+  else operator_free(op);
   return fit;
 }
 
@@ -179,7 +167,36 @@ Fit planner_fit(Session *s, Arena *a, const char *point, const PlannerAsk *ask, 
   out->params = (Params){0};
   Fit fit = fit_quietly(s, a, point, ask, p, dev, out, quiet);
   diag_free(quiet);
+  if (fit.step == FIT_DONE) problem_fill_from_params(out->problem, &fit.resolved);
   return fit;
+}
+
+void planner_close(PlannerQuestion *q, int keep) {
+  for (int i = 0; i < q->nbuilt; i++)
+    if (i == keep && q->ask->op) *q->ask->op = q->built[i].op;
+    else operator_free(q->built[i].op);
+}
+
+Fit planner_fit_once(PlannerQuestion *q, const char *name, const char *point, bool whole,
+                     PlannerChoice *out) {
+  whole = whole && !q->plain; // the same question then
+  PlannerBuilt *b = q->built, *end = b + q->nbuilt;
+  while (b < end && (b->whole != whole || strcmp(b->name, name) || strcmp(b->point, point))) b++;
+  if (b == end) {
+    Operator *op = NULL;
+    PlannerAsk ask = whole ? *q->ask : (PlannerAsk){.given = &q->of_shape};
+    PlannerChoice made = {0};
+    ask.op = &op;
+    Fit fit =
+        planner_fit(q->session, q->arena, point, &ask, q->problem, q->dev, name, &made);
+    b = arena_push(q->arena, q->built, q->nbuilt, q->built_cap);
+    *b = (PlannerBuilt){name, point, whole, op, made.params, made.problem, fit};
+  }
+  out->template_name = name;
+  out->params = b->params;
+  out->problem = b->problem;
+  out->built = (int)(b - q->built);
+  return b->fit;
 }
 
 // Most messages name their template.
@@ -213,13 +230,9 @@ static int lower_values(Arena *a, const TemplateInfo *info, const Params *resolv
 }
 
 // Buffers are what takes the memory: fewer stages, then fewer warps with as many stages as fit.
-static Fit fit_smaller(Session *s, Arena *a, const PlannerAsk *ask, const Problem *p,
-                       const DeviceInfo *dev, const char *name, PlannerChoice *out, Fit first) {
-  const TemplateInfo *info;
-  Diag *quiet = diag_new();
-  Status st = session_template(s, name, &info, quiet);
-  diag_free(quiet);
-  if (st) return first;
+static Fit fit_smaller(PlannerQuestion *q, const TemplateInfo *info, PlannerChoice *out,
+                       Fit first) {
+  Arena *a = q->arena;
   long *stages, *warps;
   int nstages = lower_values(a, info, &first.resolved, "stages", &stages);
   int nwarps = lower_values(a, info, &first.resolved, "warps", &warps);
@@ -228,11 +241,41 @@ static Fit fit_smaller(Session *s, Arena *a, const PlannerAsk *ask, const Proble
       const char *fewer = w < 0 ? "" : arena_printf(a, "warps=%ld", warps[w]);
       const char *space = w < 0 ? "" : " ", *point = fewer;
       if (k >= 0) point = arena_printf(a, "%s%sstages=%ld", fewer, space, stages[k]);
-      Fit fit = planner_fit(s, a, point, ask, p, dev, name, out);
+      Fit fit = planner_fit_once(q, info->name, point, true, out);
       fit.smaller = point;
       if (fit.step == FIT_DONE) return fit;
     }
   return first;
+}
+
+// ---- what was not asked for ---------------------------------------------------------------------
+
+static bool is_rule(const char *name) {
+  const ProblemName *known = problem_name_find(name);
+  if (known && known->kind == PROBLEM_FLAG) return true;
+  for (int i = 0; i < problem_nrules; i++)
+    if (problem_rules[i].flag && !strcmp(problem_rules[i].param, name)) return true;
+  return false;
+}
+
+static bool said(const PlannerQuestion *q, const char *name) {
+  if (problem_gives(q->problem, name)) return true;
+  if (q->ask->given && params_get(q->ask->given, name)) return true;
+  for (int i = 0; i < problem_nrules; i++)
+    if (!strcmp(problem_rules[i].param, name)) return problem_rules[i].asked(q->problem);
+  return false;
+}
+
+const char *planner_unasked(const PlannerQuestion *q, const Fit *fit, const Fit *plain) {
+  for (int i = 0; i < fit->resolved.n; i++) {
+    const Param *p = &fit->resolved.v[i];
+    bool on = !strcmp(p->value, "1") || !strcmp(p->value, "true");
+    if (on && is_rule(p->name) && !said(q, p->name))
+      return arena_printf(q->arena, "%s=1, and the problem does not say so", p->name);
+  }
+  if (!plain || plain->step != FIT_DONE || !strcmp(plain->args, fit->args)) return NULL;
+  return arena_printf(q->arena, "the arguments %s, and the problem has %s", fit->args,
+                      plain->args);
 }
 
 // ---- the first that does ------------------------------------------------------------------------
@@ -241,38 +284,49 @@ static bool nearer(const Fit *x, const Fit *y) {
   return x->step != y->step ? x->step > y->step : x->reasons < y->reasons;
 }
 
-// A rule that the template always has and nobody asked for: the answer would be another problem's.
-static const char *unasked(Arena *a, const PlannerAsk *ask, const Problem *p, const char *name,
-                           const Params *resolved) {
-  for (int i = 0; i < problem_nnames; i++) {
-    const char *rule = problem_names[i].name;
-    const char *has = problem_names[i].kind == PROBLEM_FLAG ? params_get(resolved, rule) : NULL;
-    if (!has || !strcmp(has, "0") || !strcmp(has, "false") || problem_gives(p, rule)) continue;
-    if (ask->given && params_get(ask->given, rule)) continue;
-    return arena_printf(a, "%s always has %s=1, and the problem does not say so", name, rule);
-  }
-  return NULL;
+static bool among(const char *name, const char *const *names, int n) {
+  for (int i = 0; i < n; i++)
+    if (!strcmp(names[i], name)) return true;
+  return false;
 }
 
-Status planner_candidate(Session *s, Arena *a, const PlannerAsk *ask, const Problem *p,
-                         const DeviceInfo *dev, PlannerChoice *out, Fit *fit, Diag *d) {
-  const char **name, *nearest = NULL;
+static Status unknown_param(PlannerQuestion *q, const TemplateInfo *const *t, int n,
+                            const char *name, Diag *d) {
+  const char **names = NULL;
+  int nnames = 0, cap = 0;
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < t[i]->nparams; k++) {
+      if (!strcmp(t[i]->params[k].name, name)) return ST_OK;
+      if (!among(t[i]->params[k].name, names, nnames))
+        *arena_push(q->arena, names, nnames, cap) = t[i]->params[k].name;
+    }
+  return diag_fail(d, ST_INPUT, "no template has a parameter \"%s\"%s", name,
+                   diag_nearest(d->arena, name, names, nnames));
+}
+
+Status planner_candidate(PlannerQuestion *q, PlannerChoice *out, Fit *fit, Diag *d) {
+  Arena *a = q->arena;
+  const TemplateInfo **t;
+  const char *nearest = NULL;
   int n;
   Fit best = {0};
-  Status st = candidates(s, a, regime_of(p), &name, &n, d);
+  Status st = candidates(q, &t, &n, d);
+  for (int i = 0; q->ask->given && i < q->ask->given->n && !st; i++)
+    st = unknown_param(q, t, n, q->ask->given->v[i].name, d);
   if (st) return st;
   for (int i = 0; i < n; i++) {
-    *fit = planner_fit(s, a, "", ask, p, dev, name[i], out);
-    if (fit->too_large) *fit = fit_smaller(s, a, ask, p, dev, name[i], out, *fit);
-    const char *why = fit->step == FIT_DONE ? unasked(a, ask, p, name[i], &fit->resolved) : NULL;
-    if (why) *fit = (Fit){.step = FIT_PARAMS, .reasons = 1, .why = why};
+    const char *name = t[i]->name;
+    *fit = planner_fit_once(q, name, "", true, out);
+    if (fit->too_large) *fit = fit_smaller(q, t[i], out, *fit);
+    const char *why = fit->step == FIT_DONE ? planner_unasked(q, fit, NULL) : NULL;
+    if (why) *fit = (Fit){.step = FIT_PARAMS, .reasons = 1,
+                          .why = arena_printf(a, "%s always has %s", name, why)};
     if (fit->step == FIT_DONE) return ST_OK;
-    *arena_push(a, out->passed, out->npassed, out->passed_cap) =
-        told(a, name[i], fit->why);
-    if (!nearest || nearer(fit, &best)) nearest = name[i], best = *fit;
+    *arena_push(a, out->passed, out->npassed, out->passed_cap) = told(a, name, fit->why);
+    if (!nearest || nearer(fit, &best)) nearest = name, best = *fit;
   }
   if (!nearest) return diag_fail(d, ST_INPUT, "there is no attention template");
-  return diag_fail(d, ST_INPUT, "no template does this on %s; nearest: %s%s", dev->name,
+  return diag_fail(d, ST_INPUT, "no template does this on %s; nearest: %s%s", q->dev->name,
                    told(a, nearest, best.why),
                    best.reasons > 1 ? arena_printf(a, " (and %d more)", best.reasons - 1) : "");
 }

@@ -9,10 +9,8 @@
 
 // ---- one row ------------------------------------------------------------------------------------
 
-// The problem with what it left open as the variant was built: its id is the template's name and
-// all parameters.
-static Problem *built_problem(Arena *a, const Problem *p, const char *id) {
-  Problem *full = problem_copy(a, p);
+// A variant's id is the template's name and all parameters.
+static Params built_with(Arena *a, const char *id) {
   Params params = {0};
   Diag *quiet = diag_new();
   char *save = NULL, *copy = arena_strdup(a, id);
@@ -20,8 +18,7 @@ static Problem *built_problem(Arena *a, const Problem *p, const char *id) {
   for (char *w = strtok_r(NULL, " ", &save); w; w = strtok_r(NULL, " ", &save))
     if (params_parse(a, &params, w, quiet)) break;
   diag_free(quiet);
-  problem_fill_from_params(full, &params);
-  return full;
+  return params;
 }
 
 static const char *measured(Arena *a, const Params *r) {
@@ -46,9 +43,10 @@ static const char *row_params(Arena *a, const Problem *p, const char *point) {
 
 static const char *row_text(Arena *a, const char *template_name, const Problem *p,
                             const Params *r) {
+  Params built = built_with(a, result_text(r, "id"));
   return arena_printf(a, "%s | %s | %s | %s | %s | %s | %s", result_text(r, "device_name"),
                       result_text(r, "driver"), result_text(r, "hash"), template_name,
-                      planner_shape(a, built_problem(a, p, result_text(r, "id"))),
+                      planner_shape_of(a, p, &built),
                       row_params(a, p, result_text(r, "point")), measured(a, r));
 }
 

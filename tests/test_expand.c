@@ -104,6 +104,8 @@ static void bad_templates(void **state) {
     const char *file, *call, *hook;
   } cases[] = {
       {"syntax", "bad_syntax", NULL},
+      {"rank", "bad_rank", NULL},
+      {"first", "bad_first", NULL},
       {"unclosed", "bad_unclosed", NULL},
       {"runtime", "bad_runtime", NULL},
       {"runaway", "bad_runaway", NULL},

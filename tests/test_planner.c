@@ -170,17 +170,19 @@ static void rows_that_do_not_hold_are_passed_with_the_reason(void **state) {
   close_setup(&u);
 }
 
-// Another text since: the parameters stay the best that are known, and the choice says so.
 // What a row turns on besides, the caller could not know that it has to bind.
 static void row_with_other_arguments_is_passed(void **state) {
   (void)state;
   Setup u = make_setup();
   u.p = problem_of(u.d->arena, "b=2,hq=4,hkv=2,sq=1,sk=64,d=64,dtype=bf16", u.d);
+#define VALUES "batch heads_q heads_kv seqlen_q seqlen_k scale "
   static const char *const rows[][2] = {
-      {"softcap=1", "scale softcap q k v o lse"},
-      {"append=1", "scale q k v k_new v_new o lse"},
-      {"varlen=1", "scale q k v seqlens_k o lse"},
+      {"softcap=1", "softcap=1, and the problem does not say so"},
+      {"varlen=1", "varlen=1, and the problem does not say so"},
+      {"append=1", "the arguments " VALUES "q k v k_new v_new o lse, and the problem has " VALUES
+                   "q k v o lse"},
   };
+#undef VALUES
   const PlannerAsk ask = {.template_name = "decode_span"};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const char *shape = planner_shape(u.d->arena, u.p);
@@ -191,17 +193,62 @@ static void row_with_other_arguments_is_passed(void **state) {
         &ask);
     assert_null(c.row);
     assert_int_equal(c.npassed, 1);
-    assert_string_equal(
-        c.passed[0],
-        arena_printf(u.d->arena,
-                     "p.txt:1: measured with the arguments batch heads_q heads_kv seqlen_q "
-                     "seqlen_k %s, and the problem has batch heads_q heads_kv seqlen_q "
-                     "seqlen_k scale q k v o lse",
-                     rows[i][1]));
+    assert_string_equal(c.passed[0],
+                        arena_printf(u.d->arena, "p.txt:1: measured with %s", rows[i][1]));
   }
   close_setup(&u);
 }
 
+// Parameters that belong to the problem's shape find the rows of that shape, whether the problem
+// says it or they do; the row is not of an older text for them.
+static void what_is_given_is_part_of_the_shape(void **state) {
+  (void)state;
+  Setup u = make_setup();
+  Arena *a = u.d->arena;
+  static const struct { const char *problem, *given[2][2], *shape, *params; } cases[] = {
+      {"b=9,hq=8,hkv=2,sq=1,sk=600,d=64,dtype=bf16",
+       {{"varlen", "1"}},
+       "dtype=bf16 d=64 group=4 causal=0 sq=1 sk=512 work=16 varlen=1", "stages=3"},
+      {"b=9,hq=8,hkv=2,sq=1,sk=600,d=64,dtype=bf16,page=16",
+       {{"varlen", "true"}, {"append", "1"}},
+       "dtype=bf16 d=64 group=4 causal=0 sq=1 sk=512 work=16 varlen=1 paged=1", "stages=3"},
+      {"b=9,hq=8,hkv=2,sq=1,sk=600",
+       {{"head_dim", "96"}, {"dtype", "f16"}},
+       "dtype=f16 d=96 group=4 causal=0 sq=1 sk=512 work=16", "stages=3"},
+      {"b=9,hq=8,hkv=2,sq=1,sk=600,d=64,dtype=bf16",
+       {{"dtype_kv", "e4m3"}, {"alibi", "1"}},
+       "dtype=bf16/e4m3 d=64 group=4 causal=0 sq=1 sk=512 work=16 alibi=1", "stages=3"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    PlannerRow plain = {.hash = "", .template_name = "decode_span", .shape = cases[i].shape,
+                        .params = cases[i].params};
+    Problem *least;
+    PlannerChoice c = {0};
+    if (planner_shape_problem(a, plain.shape, &least, u.d)) fail_msg("%s", diag_text(u.d));
+    Fit fit = planner_fit(u.s, a, plain.params, &(PlannerAsk){0}, least, &u.gpu, "decode_span", &c);
+    if (fit.step != FIT_DONE) fail_msg("%s", fit.why);
+    Params given = {0};
+    for (int k = 0; k < 2 && cases[i].given[k][0]; k++)
+      params_set(a, &given, cases[i].given[k][0], cases[i].given[k][1]);
+    u.p = problem_of(a, cases[i].problem, u.d);
+    const char *row = arena_printf(a, "GPU | 1.2 | %s | decode_span | %s | %s | 9 us", fit.hash,
+                                   plain.shape, plain.params);
+    for (int named = 0; named < 2; named++) {
+      c = choose_with(&u, row, &(PlannerAsk){.template_name = named ? "decode_span" : NULL,
+                                             .given = &given});
+      assert_string_equal(c.shape, plain.shape);
+      if (!c.row) fail_msg("%zu: %s", i, c.npassed ? c.passed[c.npassed - 1] : "not found");
+      assert_false(c.older);
+      assert_string_equal(params_get(&c.params, "stages"), "3");
+      assert_string_equal(params_get(&c.params, given.v[0].name), given.v[0].value);
+      assert_string_equal(c.why, i == 1 ? "p.txt:1: 9 us; measured without append=1"
+                                        : "p.txt:1: 9 us");
+    }
+  }
+  close_setup(&u);
+}
+
+// Another text since: the parameters stay the best that are known, and the choice says so.
 static void row_of_an_older_text_is_taken_and_said(void **state) {
   (void)state;
   Setup u = make_setup();
@@ -296,8 +343,20 @@ static void prefill_is_the_default_for_several_queries(void **state) {
   Setup u = make_setup();
   problem_set_int(u.p, "seqlen_q", 1024);
   PlannerChoice c = choose_with(&u, "# nothing", &(PlannerAsk){0});
+  assert_string_equal(c.template_name, "prefill_wgmma");
+  assert_int_equal(c.problem->dtype, DT_BF16); // where nobody says, the template does
+  assert_string_equal(c.shape, "dtype=bf16 d=64 group=1 causal=0 sq=1024 sk=1024 work=8");
+  problem_set_dtype(u.p, "dtype", DT_F32);
+  c = choose_with(&u, "# nothing", &(PlannerAsk){0});
   assert_string_equal(c.template_name, "prefill_mma");
-  assert_int_equal(c.problem->dtype, DT_F32); // where nobody says
+  // Named or chosen, the type and the head size that nobody gives are the same.
+  u.p = problem_of(u.d->arena, "b=1,hq=8,hkv=8,sq=1,sk=1024", u.d);
+  c = choose_with(&u, "# nothing", &(PlannerAsk){0});
+  PlannerChoice named = choose_with(&u, "# nothing", &(PlannerAsk){.template_name = "decode_mma"});
+  assert_string_equal(c.template_name, "decode_mma");
+  assert_string_equal(c.shape, "dtype=bf16 d=128 group=1 causal=0 sq=1 sk=1024 work=8");
+  assert_string_equal(named.shape, c.shape);
+  assert_int_equal(problem_int(c.problem, "head_dim", 0), 128);
   close_setup(&u);
 }
 
@@ -414,6 +473,7 @@ int main(void) {
       cmocka_unit_test(rows_that_do_not_hold_are_passed_with_the_reason),
       cmocka_unit_test(prefill_is_the_default_for_several_queries),
       cmocka_unit_test(row_with_other_arguments_is_passed),
+      cmocka_unit_test(what_is_given_is_part_of_the_shape),
       cmocka_unit_test(row_of_an_older_text_is_taken_and_said),
       cmocka_unit_test(given_parameters_must_be_the_rows),
       cmocka_unit_test(a_rows_parameters_with_a_hook),
