@@ -7,7 +7,10 @@ import json
 import os
 import subprocess
 import sys
-from fractions import Fraction
+import tempfile
+
+from explained import expanded, explained, find, of_dram
+from machine import code_bytes
 
 SASS_WAVES = "sm__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_"
 WAVES = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_"
@@ -22,60 +25,18 @@ PTX = "PTX instructions, not ptxas's"
 ARBITRATION = "the hardware's counter has arbitration in it"
 UNSTEADY = "the hardware's counter is not the same in every run"
 REMOVED = "ptxas removes or merges accesses; the wavefronts are compared"
-LAUNCH = "a launch itself reads about 3 KB from DRAM"
+CODE = "without ptxas the bytes of the code are not known"
 MOVES = "ptxas loads constants with HFMA2 and converts with HADD2"
-
-# What ptxas makes of one instruction: (f32 or f64, operation): how many.
-EXPANSION = {
-    "div.rn.f32": {("f32", "fma"): 5},
-    "rcp.rn.f32": {("f32", "fma"): 2, ("f32", "add"): 1},
-    "lg2.approx.f32": {("f32", "mul"): 1},
-    "div.rn.f64": {("f64", "fma"): 7, ("f64", "mul"): 1, ("f32", "fma"): 1},
-}
-# And as many more as this where the argument is below -126, which the counts don't tell.
-EX2_MULS = 2
-
-# Kernel, words of the launch's line, figure: how many times ours it is (None: any number), and why.
-EXPLAINED = [
-    ("decode_splitk", "", "shared load wavefronts", Fraction(24, 32),
-     "24 LDS of 32: 8 words stay in registers"),
-    ("combine", "", "shared load wavefronts", Fraction(12, 16), "8 LDS and 2 LDS.128 for 16 ld.shared"),
-    ("prefill_mma", "head_dim=64 dtype=f16 causal", "shared cp.async wavefronts", Fraction(1, 2),
-     "half can't be: 2048 wavefronts of 128 bytes for 524288 bytes"),
-    *((f"a_16_cg_{kernel}", "", "global read sectors", Fraction(times, 32),
-       "l1tex__m_xbar2l1tex_read_sectors has 32, as ours: what comes from L2")
-      for kernel, times in (("rotated", 20), ("same", 16), ("src64", 16), ("src32", 16))),
-    ("prefill_wgmma", "head_dim=64", "global bulk read sectors", Fraction(46080, 45056),
-     "64 rows of Q past the last query of each head, filled with zeros"),
-    ("prefill_wgmma", "dtype=e4m3", "global bulk read sectors", Fraction(24576, 20480),
-     "rows past the last query and key, filled with zeros: 786432 bytes arrive"),
-    ("prefill_wgmma", "dtype=e4m3", "f32 mul", Fraction(286336 + 6144 - 4 * 128 * 8, 286336),
-     "6144 of lg2.approx.f32; 4 products are left to the consumers: 128 threads of 8 blocks have none"),
-    ("x_e4m3_k32", "", "tensor fp8 operations", Fraction(0), "mma of e4m3 runs as two of f16"),
-    ("x_e4m3_k32", "", "tensor f16 operations", None, "mma of e4m3 runs as two of f16"),
-    ("x_e4m3_k32", "", "f32 add", None, "mma of e4m3 runs as two of f16"),
-    ("box2", "i32:-8 i32:9", "global bulk read sectors", Fraction(16 * 4 + 7, 28),
-     "16 rows of 4 sectors, most of them filled with zeros; 7 rows lie across a sector more"),
-    *((f"t_{kernel}_same", "", name, Fraction(1, 32), "ptxas adds up in the warp, one lane goes to memory")
-      for kernel, name in (("red_shared", "shared atomic wavefronts"),
-                           ("atom_shared", "shared atomic wavefronts"),
-                           ("red_global", "global red sectors"), ("atom_global", "global atom sectors"))),
-    *((f"t_atom_shared_f32{suffix}", "", f"shared {way} wavefronts", times, "a loop of LDS and ATOMS.CAS")
-      for suffix in ("", "_4way", "_same") for way, times in (("atomic", Fraction(2)), ("load", None))),
-    *((f"t_atom_shared_f32{suffix}", "", "f32 add", None, "a loop of LDS and ATOMS.CAS")
-      for suffix in ("", "_4way", "_same")),
-]
 
 
 class Metric:
     """Our counters (paths in the JSON) and the profiler's metrics, the sums of which are compared.
 
-    bound: of the relative difference, None where `why` tells that the two are no pair.  least: ours
-    from which they are.
+    bound: of the relative difference, None where `why` tells that the two are no pair.
     """
 
-    def __init__(self, name, ours, metrics, bound=None, why="", least=0):
-        self.name, self.bound, self.why, self.least = name, bound, why, least
+    def __init__(self, name, ours, metrics, bound=None, why=""):
+        self.name, self.bound, self.why = name, bound, why
         self.ours = ours.split(", ")
         self.metrics = [m + ".sum" for m in metrics.split()]
 
@@ -109,7 +70,7 @@ METRICS = [
            "l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_st", 0.01),
     Metric("global bulk red sectors", "ways/global/bulk_red/sectors",
            "l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_red", 0.01),
-    Metric("DRAM bytes read", "distinct_read_bytes", "dram__bytes_read", 0.02, LAUNCH, least=1 << 20),
+    Metric("DRAM bytes read", "distinct_read_bytes", "dram__bytes_read", 0.01),
     Metric("shared load requests", "ways/shared/load/requests", SASS_INST + "shared_ld " + SASS_INST + "ldsm",
            why=REMOVED),
     *shared("load", "load", "ld ldsm", "ld"),
@@ -141,11 +102,15 @@ def read_list(path):
 
 
 def run_ours(launch, path):
-    """Counters of every launch, in order."""
-    text = subprocess.run([launch, "sim", path], capture_output=True, text=True)
-    if text.returncode:
-        sys.exit(f"{launch} sim {path}: {text.stderr}")
-    return [json.loads(line) for line in text.stdout.splitlines()]
+    """Counters of every launch, in order, with the bytes of its code."""
+    with tempfile.TemporaryDirectory() as folder:
+        ran = subprocess.run([launch, "sim", path, folder], capture_output=True, text=True)
+        if ran.returncode:
+            sys.exit(f"{launch} sim {path}: {ran.stderr}")
+        ours = [json.loads(line) for line in ran.stdout.splitlines()]
+        for counts, size in zip(ours, code_bytes(folder, [c["kernel"] for c in ours])):
+            counts["code_bytes"] = size
+    return ours
 
 
 def run_theirs(launch, path):
@@ -181,47 +146,43 @@ def figures(names, units, row):
     return out
 
 
-def find(counts, path):
-    for part in path.split("/"):
-        counts = counts.get(part, 0) if isinstance(counts, dict) else 0
-    return counts
-
-
 def difference(a, b):
     return (a - b) / b if b else (float("inf") if a else 0.0)
 
 
-def expanded(metric, counts):
-    """What ptxas makes of ours: the least, the most, and of what."""
-    kind, op = metric.name.split()
-    least = sum(find(counts, path) for path in metric.ours)
-    functions, causes = counts["functions"], []
-    for name, made in EXPANSION.items():
-        n = functions.get(name, 0) * made.get((kind, op), 0)
-        least += n
-        causes += [f"{n} of {name}"] if n else []
-    small = EX2_MULS * functions.get("ex2.approx.f32", 0) if (kind, op) == ("f32", "mul") else 0
-    return least, least + small, causes
+def within(b, least, most, bound):
+    return least * (1 - bound) <= b <= most * (1 + bound)
+
+
+def verdict_dram(metric, counts, b):
+    least, most = of_dram(counts)
+    if counts["code_bytes"] is None:
+        return CODE, False
+    if not within(b, least, most, metric.bound):
+        return f"BEYOND {least} to {most}", True
+    return f"{least} of the data to {most} with {counts['code_bytes']} of code", False
 
 
 def verdict(metric, line, a, b, counts):
     """What to say of a row, and whether it is wrong."""
+    if metric.name == "DRAM bytes read":
+        return verdict_dram(metric, counts, b)
     if a == b:
         return "", False
-    if metric.bound is None or a < metric.least:
+    if metric.bound is None:
         return metric.why, False
-    for kernel, words, name, times, why in EXPLAINED:
-        same = kernel == counts["kernel"] and words in line and name == metric.name
-        if same and (times is None or abs(difference(float(a * times), b)) <= metric.bound):
-            return why, False
-    if abs(difference(a, b)) <= metric.bound and not metric.name.startswith("f"):
-        return "", False
+    least, why = explained(metric.name, line, counts, a)
+    if least is None:
+        return why, False
+    most, causes = least, []
     if metric.name.startswith("f"):
-        least, most, causes = expanded(metric, counts)
-        if least * (1 - metric.bound) <= b <= most * (1 + metric.bound):
-            span = f"{least} to {most}" if most > least else f"{least}"
-            return f"expected of the machine: {span}" + "".join(f", {c}" for c in causes), False
-    return "BEYOND", True
+        least, most, causes = expanded(metric.name, counts, least)
+    if not within(b, least, most, metric.bound):
+        return "BEYOND" + (f" {float(least):.0f} to {float(most):.0f}" if why or causes else ""), True
+    if metric.name.startswith("f"):
+        span = f"{float(least):.0f}" + (f" to {float(most):.0f}" if most > least else "")
+        return f"expected of the machine: {span}" + "".join(f", {c}" for c in causes + [why] if c), False
+    return why, False
 
 
 def compare(line, counts, profile, rows):

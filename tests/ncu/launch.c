@@ -1,6 +1,6 @@
-// launch DEVICE LIST: launches each kernel of a list once, in order, in one process: on a GPU for
-// the profiler, on sim with its counters printed, a JSON object a launch.  Same parameters, same
-// inputs.
+// launch DEVICE LIST [DIR]: launches each kernel of a list once, in order, in one process: on a GPU
+// for the profiler, on sim with its counters printed, a JSON object a launch.  Same parameters, same
+// inputs.  With DIR the text of launch N is written to DIR/N.ptx on sim.
 //
 // Lines of the list (words apart by spaces; # begins a comment):
 //   TEMPLATE name=value ... problem=VALUES [hook=FILE] [grid=BLOCKS]
@@ -20,11 +20,24 @@ typedef struct Run {
   Device *dev;
   Diag *diag;
   bool counts;
+  const char *dir;
+  int shown;
 } Run;
 
-static void show(const Run *r, Kernel *k) {
+static void keep_text(const Run *r, const Source *ptx) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/%d.ptx", r->dir, r->shown);
+  FILE *out = fopen(path, "w");
+  if (!out || fwrite(ptx->text, 1, ptx->len, out) != ptx->len)
+    diag_error(r->diag, NOWHERE, "%s: cannot be written", path);
+  if (out) fclose(out);
+}
+
+static void show(Run *r, Kernel *k, const Source *ptx) {
   KernelCounts n;
   if (!r->counts || !kernel_counts(k, &n)) return;
+  if (r->dir) keep_text(r, ptx);
+  r->shown++;
   Json j;
   json_begin(&j, r->arena);
   counters_json(r->arena, &n, &roof_h200, &j);
@@ -36,7 +49,7 @@ static void reset(const Run *r) {
   device_counters(r->dev, &none, true);
 }
 
-static Status launch_operator(const Run *r, Operator *op, const PlanOpts *opts) {
+static Status launch_operator(Run *r, Operator *op, const PlanOpts *opts) {
   Dense buffers = {0};
   Status st = operator_load(op, r->dev, r->diag);
   if (!st) st = operator_plan(op, r->dev, opts, r->diag);
@@ -45,12 +58,12 @@ static Status launch_operator(const Run *r, Operator *op, const PlanOpts *opts) 
   if (!st) st = operator_launch(op, r->dev, r->diag);
   if (!st) st = device_sync(r->dev, r->diag);
   for (int i = 0; i < op->nsteps && !st; i++)
-    if (op->step[i].work) show(r, op->step[i].kernel);
+    if (op->step[i].work) show(r, op->step[i].kernel, op->step[i].variant->ptx);
   dense_free(r->dev, &buffers);
   return st;
 }
 
-static Status launch_template(const Run *r, char **word, int n) {
+static Status launch_template(Run *r, char **word, int n) {
   Params params = {0};
   PlanOpts opts = {.grid = 0};
   const char *values = NULL;
@@ -72,7 +85,7 @@ static Status launch_template(const Run *r, char **word, int n) {
   return st;
 }
 
-static Status launch_ptx(const Run *r, char **word, int n) {
+static Status launch_ptx(Run *r, char **word, int n) {
   RunArg args[MAX_WORDS] = {0};
   Source *src;
   Status st = n < 3 ? diag_fail(r->diag, ST_INPUT, "%s: FILE.ptx KERNEL BLOCK ARG ...", word[0])
@@ -91,7 +104,7 @@ static Status launch_ptx(const Run *r, char **word, int n) {
   l.kernel = k;
   reset(r);
   if (!st) st = run_launch(r->dev, &l, m, entry, args, nargs, r->diag);
-  if (!st) show(r, k);
+  if (!st) show(r, k, src);
   kernel_free(k);
   run_args_free(args, nargs);
   return st;
@@ -110,9 +123,10 @@ static Status launch_line(Run *r, char *line) {
 
 int main(int argc, char **argv) {
   Run r = {.arena = arena_new(), .diag = diag_new()};
-  FILE *list = argc == 3 ? fopen(argv[2], "r") : NULL;
+  FILE *list = argc == 3 || argc == 4 ? fopen(argv[2], "r") : NULL;
+  if (argc == 4) r.dir = argv[3];
   if (!list) {
-    fputs("launch DEVICE LIST\n", stderr);
+    fputs("launch DEVICE LIST [DIR]\n", stderr);
     return ST_INPUT;
   }
   r.session = session_open(NULL, r.diag);
