@@ -290,7 +290,8 @@ typedef struct PtxStats {
   int preds_live_max;
   uint32_t shared_bytes, local_bytes, param_bytes;
   int barriers;
-  // The hot loop: the deepest loop with the most work.  Per iteration and thread:
+  // The hot loop: the most floating-point operations, without those of loops in it and twice as
+  // many for each level.  Per iteration and thread:
   uint32_t loop_line;            // first line, 0 when there is no loop
   int loop_insts;
   double loop_flops, loop_global_bytes, loop_shared_bytes;

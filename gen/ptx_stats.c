@@ -1,6 +1,7 @@
 #include "ptx_bits.h"
 #include "ptx_forms.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,10 +121,12 @@ static double inst_flops(const PtxInst *in) {
   return counted ? lanes * (fused ? 2 : 1) : 0;
 }
 
-// Bytes one thread moves.  cp.async counts as a global read and a shared write.
+// Bytes one thread moves.  cp.async counts as a global read and a shared write.  wgmma, which reads
+// by descriptors, moves none of a thread's.
 static void inst_bytes(const PtxInst *in, Work *w) {
   const PtxForm *f = ptx_inst_form(in);
   if (f->effects[0] != 'R' && f->effects[0] != 'W') return;
+  if (f->pipe == PTX_PIPE_TENSOR) return;
   if (!strcmp(f->stem, "cp")) {
     if (in->nopnds < 3 || in->opnds[2].kind != PTX_O_INT || f->pipe != PTX_PIPE_LSU) return;
     w->global_bytes += (double)in->opnds[2].i;
@@ -154,29 +157,22 @@ static Work loop_work(const PtxFunc *f, const PtxFlow *flow, int head) {
   return w;
 }
 
-// A loop that holds no other loop.
-static bool innermost(const PtxFlow *flow, int head) {
-  const PtxBlock *h = &flow->blocks[head];
-  if (h->loop != head) return false;
-  for (int b = 0; b < flow->nblocks; b++) {
-    const PtxBlock *other = &flow->blocks[b];
-    if (other->loop == b && b != head && other->depth == h->depth + 1 && other->order > h->order) {
-      // It is inside when the walk outwards by predecessors of its header stays in our loop.
-      for (int i = 0; i < other->npred; i++)
-        if (flow->blocks[other->pred[i]].loop == head) return false;
-    }
-  }
-  return true;
+// Is the work of loop a more than that of b, that of loops inside them not counted?  A loop in
+// another one is taken to turn twice for each of that one's turns; it may do so more often.
+static bool more_work(const PtxBlock *a, const Work *wa, const PtxBlock *b, const Work *wb) {
+  double flops_a = ldexp(wa->flops, a->depth), flops_b = ldexp(wb->flops, b->depth);
+  if (flops_a != flops_b) return flops_a > flops_b;
+  return a->depth != b->depth ? a->depth > b->depth : wa->insts > wb->insts;
 }
 
+// A wait or a merge inside a loop takes nothing from it.
 static void hot_loop(const PtxFunc *f, const PtxFlow *flow, PtxStats *out) {
   Work best = {0};
   int head = -1;
   for (int b = 0; b < flow->nblocks; b++) {
-    if (flow->blocks[b].loop != b || !innermost(flow, b)) continue;
+    if (flow->blocks[b].loop != b) continue;
     Work w = loop_work(f, flow, b);
-    bool more = w.flops != best.flops ? w.flops > best.flops : w.insts > best.insts;
-    if (head >= 0 && !more) continue;
+    if (head >= 0 && !more_work(&flow->blocks[b], &w, &flow->blocks[head], &best)) continue;
     best = w;
     head = b;
   }

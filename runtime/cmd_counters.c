@@ -47,6 +47,19 @@ Status cmd_show_counts(Cmd *c, const char *name, Kernel *k) {
   return ST_OK;
 }
 
+// A step that a problem without queries, sequences or heads leaves out.
+static void show_nothing(const Cmd *c, const char *name) {
+  if (!cli_has(c->cli, OPT_JSON)) {
+    printf("%s\nkernel     no launch: the problem has no work for it\n", name);
+    return;
+  }
+  Json j;
+  json_begin(&j, c->arena);
+  json_str(&j, "counters", name);
+  json_uint(&j, "launches", 0);
+  fputs(json_end(&j), stdout);
+}
+
 // One launch of every step, on tensors of its own.
 static Status count_operator(Cmd *c, const Subject *s, Operator *op) {
   Dense buffers = {0};
@@ -58,8 +71,11 @@ static Status count_operator(Cmd *c, const Subject *s, Operator *op) {
   device_counters(s->device, &none, true);
   if (!st) st = operator_launch(op, s->device, c->diag);
   if (!st) st = device_sync(s->device, c->diag);
-  for (int i = 0; i < op->nsteps && !st; i++)
-    if (op->step[i].work) st = cmd_show_counts(c, op->step[i].variant->id, op->step[i].kernel);
+  for (int i = 0; i < op->nsteps && !st; i++) {
+    const Step *step = &op->step[i];
+    if (step->work) st = cmd_show_counts(c, step->variant->id, step->kernel);
+    else show_nothing(c, step->variant->id);
+  }
   dense_free(s->device, &buffers);
   return st;
 }

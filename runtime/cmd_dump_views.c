@@ -69,6 +69,7 @@ static void json_stats(Arena *a, const DumpSubject *s, const PtxFunc *f, const P
   json_int(&j, "predicates_declared", t->preds_declared);
   json_int(&j, "predicates_live", t->preds_live_max);
   json_uint(&j, "shared_bytes", t->shared_bytes);
+  if (s->variant) json_uint(&j, "dynamic_shared_bytes", s->variant->launch.smem_bytes);
   json_uint(&j, "local_bytes", t->local_bytes);
   json_uint(&j, "param_bytes", t->param_bytes);
   json_int(&j, "barriers", t->barriers);
@@ -91,8 +92,10 @@ static void print_stats(Arena *a, const DumpSubject *s, const PtxFunc *f, const 
           t->live_max, t->live_max_line, t->regs_declared);
   fprintf(out, "predicates    %d live at most, %d declared\n", t->preds_live_max,
           t->preds_declared);
-  fprintf(out, "bytes         %u shared, %u local, %u of parameters\n", t->shared_bytes,
-          t->local_bytes, t->param_bytes);
+  fprintf(out, "bytes         %u shared, ", t->shared_bytes);
+  if (s->variant && s->variant->launch.smem_bytes)
+    fprintf(out, "%u dynamic shared, ", s->variant->launch.smem_bytes);
+  fprintf(out, "%u local, %u of parameters\n", t->local_bytes, t->param_bytes);
   fprintf(out, "barriers      %d\n", t->barriers);
   if (!t->loop_line) {
     fprintf(out, "hot loop      none\n");

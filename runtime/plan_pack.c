@@ -437,12 +437,17 @@ Status operator_bind_workspace(Operator *op, DevPtr p, uint64_t bytes, Diag *d) 
   return ST_OK;
 }
 
+// A workspace of no bytes need not be bound.
+static bool is_nothing(const Operator *op, const ArgDecl *arg) {
+  return !op->workspace_bytes && slot_find(op, arg->name);
+}
+
 Status operator_all_bound(const Operator *op, Diag *d) {
   for (int s = 0; s < op->nsteps; s++) {
     const Step *step = &op->step[s];
     for (int i = 0; i < step->variant->nargs; i++) {
       const ArgDecl *arg = &step->variant->args[i];
-      if (!(step->bound >> i & 1) && !arg->optional)
+      if (!(step->bound >> i & 1) && !arg->optional && !is_nothing(op, arg))
         return diag_fail(d, ST_INPUT, "%s: %s is not bound", step->variant->id, arg->name);
     }
   }

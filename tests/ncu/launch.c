@@ -1,6 +1,6 @@
 // launch DEVICE LIST [DIR]: launches each kernel of a list once, in order, in one process: on a GPU
-// for the profiler, on sim with its counters printed, a JSON object a launch.  Same parameters, same
-// inputs.  With DIR the text of launch N is written to DIR/N.ptx on sim.
+// for the profiler, on sim with its counters printed, a JSON object a launch.  Same parameters,
+// same inputs.  With DIR the text of launch N is written to DIR/N.ptx on sim.
 //
 // Lines of the list (words apart by spaces; # begins a comment):
 //   TEMPLATE name=value ... problem=VALUES [hook=FILE] [grid=BLOCKS]
