@@ -70,6 +70,7 @@ static void what_is_refused(void **state) {
        "tile_k, warps, stages: 227 KiB of shared memory"},
       {MMA "fused=0 sinks=1", ONE_KEY "d=128,dtype=f16", "sinks need fused: combine knows none"},
       {MMA, NINE_KEYS "d=64,dtype=f16,dtype_kv=e4m3", "has no element type of its own for k and v"},
+      {"decode_fma lanes=32", NINE_KEYS "d=64", "lanes: each has whole pieces of 16 bytes"},
       {"decode_span", NINE_KEYS "d=96,dtype=f16,dtype_kv=e4m3",
        "8-bit keys: rows of 96 bytes are not laid out"},
       {"decode_span", NINE_KEYS "d=64,dtype=f16,dtype_kv=bf16",
@@ -222,6 +223,10 @@ static void in_fp32(void **state) {
       {FMA "tile_q=2 warps=1 stages=2", many},
       {FMA "unroll=1 stages=3", many},
       {FMA "tile_q=8 warps=2 unroll=1", many},
+      // every lane of a group has a row of its own, every second, every fourth one; half a tile of rows
+      {FMA "tile_q=8 lanes=8", "b=1,hq=14,hkv=2,sq=1,sk=150,d=64,chunks=3"},
+      {FMA "tile_q=8", "b=2,hq=16,hkv=2,sq=2,sk=150,d=128,causal=1,chunks=2"},
+      {FMA "tile_q=8 lanes=32 unroll=4 stages=4", "b=1,hq=12,hkv=1,sq=1,sk=333,d=128,wl=99,softcap=9"},
       {FMA "fetch=256 warps=4 stages=4", many},
       {FMA, "b=2,hq=2,sq=1,sk=0,d=64"},
       {FMA "warps=1", "b=1,hq=2,sq=2,sk=1,d=128,chunks=4,causal=1"},
@@ -235,6 +240,7 @@ static void in_fp32(void **state) {
                                 1 + causal, 61 + 130 * causal, fp32_dims[i], causal));
   PASS_ALL(f, cases);
   fixture_sanitized(f, FMA "warps=2", "b=1,hq=6,hkv=2,sq=2,sk=175,d=64,causal=1,chunks=3", 2);
+  fixture_sanitized(f, FMA "warps=2 tile_q=8", "b=1,hq=14,hkv=2,sq=1,sk=175,d=128,chunks=3", 1);
 }
 
 int main(void) {
