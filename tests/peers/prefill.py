@@ -245,9 +245,10 @@ def report(args, cases, runs):
         squares.append({n: runs[0][i][n]["square"] for n in names if n in runs[0][i]})
         cells = [f"{rate[n]:.1f}" if n in rate else
                  "wrong" if any(not r[i][n]["good"] for r in runs if n in r[i]) else "-" for n in names]
+        error = lambda n: f"{max(r[i][n]['error'] for r in runs):.1e}"
+        exact = f", mem-eff {error('mem-eff')}" if args.dtype == "f32" and "mem-eff" in us else ""
         print(f"| {name_of(c)} | " + " | ".join(cells) +
-              f" | {ratio:.3f} | {max(r[i]['ptxsmith']['error'] for r in runs):.1e}"
-              f" | {notes.mark(runs[0][i]['ptxsmith']['choice'])} |")
+              f" | {ratio:.3f} | {error('ptxsmith')}{exact} | {notes.mark(runs[0][i]['ptxsmith']['choice'])} |")
     notes.print()
     if args.dtype == "e4m3":
         print(f"\nroot mean square error by the answer's, {args.outliers:g} of the inputs outliers:")
