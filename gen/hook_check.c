@@ -95,8 +95,16 @@ static void check_globals(lua_State *L, Expansion *x) {
   }
 }
 
+static const char *place_of(lua_State *L, const Expansion *x, HookPartId id) {
+  if (!hook_has_part(L, x, id)) return NULL;
+  Place at = function_at(L, x->hook, hook_part[id].function);
+  return arena_printf(x->arena, "%s:%u", x->hook->name, at.line);
+}
+
 void hook_check_parts(lua_State *L, Expansion *x) {
   check_globals(L, x);
+  x->v->keys_any_at = place_of(L, x, HOOK_ANY);
+  x->v->keys_all_at = place_of(L, x, HOOK_ALL);
   for (int i = 0; i < HOOK_PARTS; i++) {
     const HookPart *p = &hook_part[i];
     bool there = hook_has_part(L, x, (HookPartId)i);

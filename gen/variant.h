@@ -145,6 +145,7 @@ typedef struct Variant {
   NextStep *next;    // NULL when this launch makes the answer
   const Source *ptx; // the text: byte for byte what is checked, run, loaded and printed
   LineMap map;
+  const char *keys_any_at, *keys_all_at; // "FILE:LINE" of a hook's ranges; NULL: it has none
   PtxModule *module; // NULL unless parsed
   const PtxFunc *entry;
 } Variant;

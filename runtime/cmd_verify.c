@@ -8,7 +8,7 @@ void verdict_json(const Verdict *v, Json *j) {
     const GateResult *g = &v->gate[i];
     json_object(j, NULL);
     json_str(j, "name", g->name);
-    json_str(j, "result", !g->run ? "not run" : g->passed ? "passed" : "failed");
+    json_str(j, "result", !g->run ? "not applicable" : g->passed ? "passed" : "failed");
     if (!g->run) json_str(j, "why", g->why_not);
     if (g->run) {
       json_num(j, "max_error", g->max_error);
@@ -16,6 +16,7 @@ void verdict_json(const Verdict *v, Json *j) {
       json_num(j, "mean_error", g->mean_error);
       json_num(j, "mean_allowed", g->mean_allowed);
     }
+    if (g->note) json_str(j, "note", g->note);
     if (g->bad.found) {
       json_object(j, "first_bad");
       json_int(j, "batch", g->bad.batch);
@@ -29,6 +30,7 @@ void verdict_json(const Verdict *v, Json *j) {
     json_close(j);
   }
   json_close(j);
+  if (v->sanitizer) json_str(j, "sanitizer", v->sanitizer);
   if (v->note) json_str(j, "note", v->note);
   if (v->reproduce) json_str(j, "reproduce", v->reproduce);
 }
@@ -55,6 +57,9 @@ static Status every_schedule(Cmd *c, Subject *s, Verdict *v) {
     st = verify(s->session, s->device, s->template_name, s->params, s->problem, &s->opts, v,
                 c->arena, c->diag);
   }
+  if (n > 1 && v->sanitizer)
+    v->sanitizer = arena_printf(c->arena, "%s .. %llu", v->sanitizer,
+                                (unsigned long long)s->opts.schedule);
   if (n && st == ST_FAILED)
     diag_fail(c->diag, st, "schedule %llu is the first of %llu that fails",
               (unsigned long long)s->opts.schedule, (unsigned long long)n);

@@ -159,6 +159,11 @@ Status verify(Session *s, Device *dev, const char *template_name, const Params *
     st = verify_attention(s, &run, opts, out, a, d);
   }
   operator_free(run.op);
+  if (run.exact)
+    out->sanitizer = arena_printf(a,
+                                  "pass  no race, no access out of bounds, nothing read that was "
+                                  "not written, no deadlock; schedule %llu",
+                                  (unsigned long long)opts->schedule);
   return st == ST_OK ? conclude(out) : st;
 }
 
@@ -167,18 +172,23 @@ static char *number(Arena *a, double x) { return arena_printf(a, isfinite(x) ? "
 
 static char *size(Arena *a, double x) { return isnan(x) ? "NaN" : arena_printf(a, "%.3g", x); }
 
-static char *gate_text(Arena *a, const GateResult *g) {
-  if (!g->run) return arena_printf(a, "  %-14s not run: %s\n", g->name, g->why_not);
-  char *text = arena_printf(a, "  %-14s %s  ", g->name, g->passed ? "pass" : "FAIL");
-  text = arena_printf(a, "%sworst error %s (allowed %.3g)", text, size(a, g->max_error),
-                      g->max_allowed);
+// What was measured; nothing of a gate that compares no elements.
+static char *errors_text(Arena *a, const GateResult *g) {
+  if (!g->compared) return arena_strdup(a, "");
+  char *text = arena_printf(a, "  worst error %s (allowed %.3g)", size(a, g->max_error),
+                            g->max_allowed);
   if (isfinite(g->mean_allowed) && g->mean_allowed > 0)
     text = arena_printf(a, "%s, mean %s (allowed %.3g)", text, size(a, g->mean_error),
                         g->mean_allowed);
   if (g->lse_allowed > 0)
     text = arena_printf(a, "%s, LSE %s (allowed %.3g)", text, size(a, g->lse_error),
                         g->lse_allowed);
-  text = arena_printf(a, "%s\n", text);
+  return text;
+}
+
+static char *gate_text(Arena *a, const GateResult *g) {
+  char *text = arena_printf(a, "  %-14s %s%s\n", g->name, g->passed ? "pass" : "FAIL",
+                            errors_text(a, g));
   if (g->bad.found)
     text = arena_printf(a,
                         "%s      first bad element: %s batch %lld, head %lld, row %lld, column "
@@ -190,6 +200,15 @@ static char *gate_text(Arena *a, const GateResult *g) {
   return text;
 }
 
+// The names of gate *i and of those behind it that do not apply for the same reason; *i: the last.
+static char *names_without(Arena *a, const Verdict *v, int *i) {
+  char *names = arena_strdup(a, v->gate[*i].name);
+  const char *why = v->gate[*i].why_not;
+  while (*i + 1 < v->ngates && !v->gate[*i + 1].run && !strcmp(v->gate[*i + 1].why_not, why))
+    names = arena_printf(a, "%s, %s", names, v->gate[++*i].name);
+  return names;
+}
+
 int verdict_ran(const Verdict *v) {
   int n = 0;
   for (int i = 0; i < v->ngates; i++) n += v->gate[i].run;
@@ -198,17 +217,25 @@ int verdict_ran(const Verdict *v) {
 
 char *verdict_not_run(Arena *a, const Verdict *v) {
   char *text = arena_strdup(a, "");
-  for (int i = 0; i < v->ngates; i++)
-    if (!v->gate[i].run)
-      text = arena_printf(a, "%s%s%s (%s)", text, *text ? ", " : "", v->gate[i].name,
-                          v->gate[i].why_not);
+  for (int i = 0; i < v->ngates; i++) {
+    if (v->gate[i].run) continue;
+    const char *why = v->gate[i].why_not, *names = names_without(a, v, &i);
+    text = arena_printf(a, "%s%s%s (%s)", text, *text ? ", " : "", names, why);
+  }
   return text;
 }
 
 char *verdict_text(Arena *a, const Verdict *v) {
   char *text = arena_strdup(a, "");
-  for (int i = 0; i < v->ngates; i++)
-    text = arena_printf(a, "%s%s", text, gate_text(a, &v->gate[i]));
+  for (int i = 0; i < v->ngates; i++) {
+    if (v->gate[i].run) {
+      text = arena_printf(a, "%s%s", text, gate_text(a, &v->gate[i]));
+      continue;
+    }
+    const char *why = v->gate[i].why_not, *names = names_without(a, v, &i);
+    text = arena_printf(a, "%s  %-14s not applicable: %s\n", text, names, why);
+  }
+  if (v->sanitizer) text = arena_printf(a, "%s  %-14s %s\n", text, "sanitizer", v->sanitizer);
   if (v->note) text = arena_printf(a, "%s  %s\n", text, v->note);
   if (!v->passed && v->reproduce) text = arena_printf(a, "%s  reproduce: %s\n", text, v->reproduce);
   return text;

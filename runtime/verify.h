@@ -44,7 +44,8 @@ typedef struct Mismatch { // first bad element
 
 typedef struct GateResult {
   const char *name;     // "closed-form", "integer", "constant-v", "cancelling", "one-hot",
-                        // "one-hot-exact", "expect", "one-key", "reference", "unseen", "grid"
+                        // "one-hot-exact", "expect", "one-key", "reference", "hook-ranges",
+                        // "unseen", "grid"
   bool run, passed;
   const char *why_not;  // when not run
   double max_error, max_allowed, mean_error, mean_allowed; // of O
@@ -58,6 +59,7 @@ enum { VERIFY_MAX_GATES = 16 };
 typedef struct Verdict {
   bool passed;
   GateResult gate[VERIFY_MAX_GATES]; int ngates;
+  const char *sanitizer; // what it found nothing of; NULL: it was not asked for
   const char *note;      // what was done otherwise than asked, NULL for nothing
   const char *reproduce; // the one command that repeats a failure
 } Verdict;
@@ -82,7 +84,7 @@ Status verify(Session *s, Device *dev, const char *template_name, const Params *
               const Problem *p, const VerifyOpts *opts, Verdict *out, Arena *a, Diag *d);
 
 int verdict_ran(const Verdict *v);                 // gates that ran
-char *verdict_not_run(Arena *a, const Verdict *v); // "integer (why), ..." of the others; ""
+char *verdict_not_run(Arena *a, const Verdict *v); // "integer, one-hot (why), ..": the others; ""
 char *verdict_text(Arena *a, const Verdict *v);    // a line for each gate, what is wrong below it
 
 #endif

@@ -205,23 +205,32 @@ static Status equal_weights(GateRun *g, const Problem *p, bool only_one_hot, Dia
   return st;
 }
 
+static const char *why_unequal(const GateRun *g) {
+  if (g->rule) return "a hook changes the scores; the reference gate applies its rule";
+  bool more = problem_int(g->problem, "alibi", 0) || problem_int(g->problem, "sinks", 0);
+  return more ? "slopes and sinks make weights unequal; the reference gate has them" : NULL;
+}
+
 // One-hot V over a power-of-two number of keys is exact to the bit: 2^-k, and every partial sum
 // too.
+static const char *why_no_power(const GateRun *g) {
+  if (!problem_int(g->problem, "seqlen_k", 0)) return "there are no keys";
+  bool masked = problem_int(g->problem, "causal", 0) || problem_windowed(g->problem);
+  return masked ? "under a mask rows see other numbers of keys than powers of two" : NULL;
+}
+
 Status gate_equal_weights(GateRun *g, Diag *d) {
-  if (g->rule) {
-    gate_skip(g, "closed-form", "a hook changes the scores; the reference gate applies its rule");
+  const char *why = why_unequal(g);
+  for (int form = 0; form < FORMS && why; form++) gate_skip(g, form_names[form], why);
+  Status st = why ? ST_OK : equal_weights(g, g->problem, false, d);
+  if (st != ST_OK || g->opts->quick) return st;
+  if (!why) why = why_no_power(g);
+  if (why) {
+    gate_skip(g, "one-hot-exact", why);
     return ST_OK;
   }
-  if (problem_int(g->problem, "alibi", 0) || problem_int(g->problem, "sinks", 0)) {
-    gate_skip(g, "closed-form",
-              "slopes and sinks make weights unequal; the reference gate has them");
-    return ST_OK;
-  }
-  Status st = equal_weights(g, g->problem, false, d);
   int64_t sk = problem_int(g->problem, "seqlen_k", 0), exact = 1;
   while (exact * 2 <= sk && exact < 16384) exact *= 2; // 2^-14 is still a normal f16
-  if (st != ST_OK || g->opts->quick || problem_int(g->problem, "causal", 0) || sk == 0 ||
-      problem_windowed(g->problem)) return st;
   bool same = !problem_varlen(g->problem) && exact == sk;
   return equal_weights(g, same ? g->problem : powers_of_two(g, exact), true, d);
 }

@@ -370,6 +370,18 @@ static Status check_scores(const GateRun *g, const Reference *ref, Diag *d) {
                    g->rule ? "; a masked key's score is -inf" : "");
 }
 
+// The ranges are asked without the template: its tiles may hide that one is wrong.
+static void gate_ranges(GateRun *g) {
+  if (!g->rule) return;
+  if (!hook_rule_has_ranges(g->rule)) {
+    gate_skip(g, "hook-ranges", "the hook has neither keys_any() nor keys_all()");
+    return;
+  }
+  GateResult *r = gate_new(g, "hook-ranges");
+  r->note = hook_rule_wrong_range(g->rule, g->problem, g->arena);
+  r->passed = !r->note;
+}
+
 static Status compare_reference(GateRun *g, const AttnInputs *in, const Outputs *out, Diag *d) {
   Reference ref;
   int64_t every;
@@ -381,6 +393,7 @@ static Status compare_reference(GateRun *g, const AttnInputs *in, const Outputs 
   Expected x = expect_of_run(g, g->problem, &ref, out, every);
   compare_outputs(&x, &out->o, out->lse.host ? &out->lse : NULL, r);
   gate_note_damage(g, r, out);
+  gate_ranges(g);
   reference_free(&ref);
   return ST_OK;
 }

@@ -158,6 +158,7 @@ static Status run_on_device(void *ctx, const Problem *p, const AttnInputs *in, u
   if (st == ST_OK) st = operator_launch(run->op, run->dev, d);
   if (st == ST_OK) st = device_sync(run->dev, d);
   if (st == ST_OK) st = read_back(run, b, out, d);
+  if (st == ST_OK) st = extras_check(&extras, run->dev, out, d);
   for (int i = 0; i < NBUFFERS; i++) buffer_free(&b[i], run->dev);
   extras_free(&extras, run->dev);
   kernel_inputs_free(&laid);

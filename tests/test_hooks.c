@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "dense.h"
+#include "verify_hook.h"
 #include "verify_kit.h"
 
 static const char *example(Fixture *f, const char *name) {
@@ -75,30 +76,81 @@ static char *hook_of(Fixture *f, const char *text) {
   "  .reg .s32 %end;\n  sub.s32 %end, ${len_k}, ${len_q};\n  add.s32 %end, %end, ${" row "};\n"    \
   "  add.s32 %end, %end, " more ";\n  min.s32 ${to}, ${to}, %end;\n| end\n"
 
-// A range that leaves out a key which is seen, or takes one for seen that is not, is found; one
-// that is too careful only costs time.
+#define TO(end) "  min.s32 ${to}, ${to}, " end ";\n| end\n"
+#define ANY "| function keys_any()\n"
+#define ALL "| function keys_all()\n"
+// Keys below 100 have weight; those from 40 on by visible() alone.
+#define BELOW "| function visible()\n  setp.lt.s32 ${sees}, ${j}, "
+
+// A range that leaves out a key which is seen, or takes one for seen that is not, is found whatever
+// the template's tiles are, if it uses ranges or not; one that is too careful only costs time.
+static const struct RangeCase {
+  const char *text, *told; // behind the file's name; NULL: it is right
+} range_cases[] = {
+    {CAUSAL, NULL},
+    {CAUSAL ANY END_AT("last", "1"), NULL},
+    {CAUSAL ALL END_AT("first", "1"), NULL},
+    {CAUSAL ALL END_AT("first", "-100"), NULL},
+    {BELOW "100;\n| end\n" ANY TO("100") ALL TO("100"), NULL},
+    // queries 0 and 1 are the first block of two
+    {CAUSAL ANY END_AT("first", "1"),
+     ":7: key 11 of query 1 (batch 0, head 0) is outside keys_any() of queries 0 .. 1 but has "
+     "weight"},
+    {CAUSAL ANY END_AT("last", "0"),
+     ":7: key 10 of query 0 (batch 0, head 0) is outside keys_any() of queries 0 .. 0 but has "
+     "weight"},
+    {CAUSAL ALL END_AT("last", "1"),
+     ":7: key 11 of query 0 (batch 0, head 0) is inside keys_all() of queries 0 .. 1 but visible() "
+     "masks it"},
+    {BELOW "20;\n| end\n" ANY TO("19"),
+     ":4: key 19 of query 0 (batch 0, head 0) is outside keys_any() of queries 0 .. 0"},
+    {BELOW "20;\n| end\n" ANY TO("20") ALL TO("21"),
+     ":7: key 20 of query 0 (batch 0, head 0) is inside keys_all() of queries 0 .. 0"},
+    // the range is empty, and ends before it begins
+    {BELOW "20;\n| end\n" ANY "  mov.s32 ${from}, 60;\n" TO("9"),
+     ":4: key 0 of query 0 (batch 0, head 0) is outside keys_any()"},
+    // head 1 alone
+    {BELOW "20;\n| end\n" ANY "  .reg .s32 %n;\n  sub.s32 %n, 20, ${h};\n" TO("%n"),
+     ":4: key 19 of query 0 (batch 0, head 1) is outside keys_any()"},
+};
+
 static void wrong_ranges(void **state) {
-  static const struct Case {
-    const char *text;
-    Status want;
-  } cases[] = {
-      {CAUSAL, ST_OK},
-      {CAUSAL "| function keys_any()\n" END_AT("last", "1"), ST_OK},
-      {CAUSAL "| function keys_any()\n" END_AT("first", "1"), ST_FAILED},
-      {CAUSAL "| function keys_all()\n" END_AT("first", "1"), ST_OK},
-      {CAUSAL "| function keys_all()\n" END_AT("last", "1"), ST_FAILED},
-      {CAUSAL "| function keys_all()\n" END_AT("first", "-100"), ST_OK},
-  };
+  static const char *const on[] = {"prefill_mma",  "prefill_wgmma", "prefill_thread",
+                                   "prefill_tile", "decode_mma",    "oracle_f64"};
   Fixture *f = *state;
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    char *path = hook_of(f, cases[i].text);
-    for (int t = 0; t < 3; t++) {
-      static const char *const on[] = {"prefill_mma", "prefill_wgmma", "prefill_thread"};
-      if (t == 2 && !strstr(cases[i].text, "keys_any")) continue; // it has no use for the other one
-      fixture_hooked(f, on[t], path, "hq=1,sq=400,sk=500,d=64,dtype=f16", cases[i].want);
+  for (size_t i = 0; i < sizeof range_cases / sizeof *range_cases; i++) {
+    const char *told = range_cases[i].told;
+    char *path = hook_of(f, range_cases[i].text);
+    bool on_all = i == 1 || i == 2 || i == 5 || i == 7;
+    for (int t = 0; t < (on_all ? 6 : 1); t++) {
+      Verdict v = fixture_hooked(f, on[t], path, "hq=2,sq=70,sk=80,d=64,dtype=f16",
+                                 told ? ST_FAILED : ST_OK);
+      const char *text = verdict_text(f->a, &v);
+      if (told && !strstr(text, arena_printf(f->a, "%s%s", path, told))) fail_msg("%s", text);
     }
     unlink(path);
   }
+}
+
+// A key that the problem's own mask hides, that the hook's lines have made -inf, or that no query
+// is there to see may be in any range.
+static void ranges_that_do_not_count(void **state) {
+  static const char lines[] = "  .reg .pred %p;\n  setp.lt.s32 %p, ${j}, 30;\n"
+                              "  @!%p mov.f32 ${s}, 0fFF800000;\n";
+  Fixture *f = *state;
+  char *path = hook_of(f, BELOW "60;\n| end\n" ANY END_AT("last", "1"));
+  fixture_hooked(f, "prefill_mma", path, "hq=1,sq=60,sk=80,d=64,dtype=f16,causal=1", ST_OK);
+  fixture_hooked(f, "prefill_mma", path, "hq=1,sq=60,sk=80,d=64,dtype=f16", ST_FAILED);
+  unlink(path);
+  path = hook_of(f, arena_printf(f->a, "%s%s", lines, BELOW "60;\n| end\n" ANY TO("30") ALL
+                                                      TO("70")));
+  Verdict v = fixture_hooked(f, "prefill_mma", path, "hq=1,sq=9,sk=80,d=64,dtype=f16", ST_OK);
+  assert_int_equal(verdict_ran(&v), 4); // hook-ranges, reference, unseen, grid
+  unlink(path);
+  path = hook_of(f, CAUSAL ANY END_AT("last", "1") ALL END_AT("first", "1"));
+  fixture_hooked(f, "prefill_mma", path,
+                 "hq=2,seqlens_q=9/0/70,seqlens_k=0/20/33,d=64,dtype=f16", ST_OK);
+  unlink(path);
 }
 
 // Scores in which fp32 has no digits left are refused by the oracle, -FLT_MAX and -1e9 for -inf
@@ -327,6 +379,34 @@ static void args_named_as_registers(void **state) {
   }
 }
 
+// A template that writes into a hook's tensor is found out, like one that writes to q.
+static void the_hooks_tensors_stay(void **state) {
+  Fixture *f = *state;
+  Problem *p;
+  Operator *op;
+  Extras extras = {0};
+  Outputs out = {0};
+  const char *path = example(f, "bias");
+  PlanOpts opts = {.build.hook_path = path};
+  Status st = problem_open_hooked(f->s, f->a, "hq=2,sq=3,sk=5,d=64,dtype=f16", path, &p, f->d);
+  if (!st) st = operator_make(f->s, "prefill_mma", NULL, p, &opts, &op, f->d);
+  if (!st) st = operator_load(op, f->sim, f->d);
+  if (!st) st = operator_plan(op, f->sim, NULL, f->d);
+  if (!st) st = extras_bind(op, f->sim, 1, &extras, f->d);
+  assert_int_equal(st, ST_OK);
+  assert_int_equal(extras.n, 1);
+  assert_int_equal(extras_check(&extras, f->sim, &out, f->d), ST_OK);
+  assert_false(out.damaged);
+  char last = extras.v[0].host[119];
+  last ^= 1;
+  assert_int_equal(device_write(f->sim, extras.v[0].at + 119, &last, 1, f->d), ST_OK);
+  assert_int_equal(extras_check(&extras, f->sim, &out, f->d), ST_OK);
+  assert_true(out.damaged);
+  assert_string_equal(out.note, "input overwritten: bias at byte 119");
+  extras_free(&extras, f->sim);
+  operator_free(op);
+}
+
 // What shaped the text stands in its first line.
 static void the_text_names_its_hook(void **state) {
   Fixture *f = *state;
@@ -363,12 +443,14 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(examples_pass),    cmocka_unit_test(other_templates),
       cmocka_unit_test(with_other_rules), cmocka_unit_test(wrong_ranges),
+      cmocka_unit_test(ranges_that_do_not_count),
       cmocka_unit_test(scores_of_any_size),
       cmocka_unit_test(sequences_without_keys),
       cmocka_unit_test(tiles_left_out),   cmocka_unit_test(mistakes_point_into_the_file),
       cmocka_unit_test(what_is_its_own),  cmocka_unit_test(args_without_a_value),
       cmocka_unit_test(args_named_as_registers),
       cmocka_unit_test(the_text_names_its_hook),
+      cmocka_unit_test(the_hooks_tensors_stay),
   };
   return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }

@@ -162,10 +162,13 @@ static void quick_runs_less(void **state) {
   assert_int_equal(verdict_ran(&v), 6);
   // Slopes leave closed form and committed row out: the others, or nothing would be proved.
   v = fixture_verify(f, "prefill_mma", "hq=2,sq=2,sk=9,d=64,alibi=1", &opts, ST_OK);
-  assert_int_equal(v.ngates, 6);
+  assert_int_equal(v.ngates, 10);
   assert_int_equal(verdict_ran(&v), 4); // one-key, reference, unseen, grid
-  assert_non_null(
-      strstr(verdict_not_run(f->a, &v), "closed-form (slopes and sinks make weights unequal"));
+  assert_string_equal(
+      verdict_not_run(f->a, &v),
+      "closed-form, integer, constant-v, cancelling, one-hot (slopes and sinks make weights "
+      "unequal; the reference gate has them), expect (the committed rows are without windows, "
+      "caps, slopes, sinks, factors or head_dim_v)");
 }
 
 static void the_repeating_command_is_whole(void **state) {
@@ -202,6 +205,39 @@ static void real_tensors(void **state) {
   inputs_free(&in);
 }
 
+// Every gate stands in a verdict, as passed or with the reason why it does not apply.
+static void a_verdict_names_every_gate(void **state) {
+  static const char *const gates[] = {"closed-form",   "integer", "constant-v", "cancelling",
+                                      "one-hot",       "one-hot-exact", "expect", "one-key",
+                                      "reference",     "unseen",        "grid"};
+  static const struct {
+    const char *problem, *without;
+  } cases[] = {
+      {"hq=2,sq=2,sk=9,d=64,dtype=f16", ""},
+      {"hq=2,sq=2,sk=9,d=64,dtype=f16,causal=1", "one-hot-exact (under a mask "},
+      {"hq=2,sq=2,sk=0,d=64,dtype=f16", "one-hot-exact (there are no keys)"},
+      {"hq=2,sq=2,sk=9,d=64,dtype=f16,sinks=1", "one-hot, one-hot-exact (slopes and sinks"},
+  };
+  Fixture *f = *state;
+  VerifyOpts opts = {.seed = 3, .threads = 2};
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    Verdict v = fixture_verify(f, "prefill_mma", cases[c].problem, &opts, ST_OK);
+    const char *text = verdict_text(f->a, &v);
+    assert_int_equal(v.ngates, 11);
+    for (int i = 0; i < 11; i++)
+      if (!strstr(text, gates[i])) fail_msg("%s: no %s in\n%s", cases[c].problem, gates[i], text);
+    if (!*cases[c].without) assert_int_equal(verdict_ran(&v), 11);
+    else if (!strstr(verdict_not_run(f->a, &v), cases[c].without)) fail_msg("%s", text);
+    assert_null(strstr(text, "sanitizer"));
+  }
+  device_sim_opts(f->sim, &(SimOpts){.threads = 1, .sanitize = true, .seed = 4});
+  opts.sanitize = true, opts.schedule = 4;
+  Verdict v = fixture_verify(f, "prefill_mma", cases[0].problem, &opts, ST_OK);
+  assert_non_null(strstr(verdict_text(f->a, &v), "  sanitizer      pass  no race, "));
+  assert_non_null(strstr(verdict_text(f->a, &v), "; schedule 4\n"));
+  device_sim_opts(f->sim, &(SimOpts){.threads = 0});
+}
+
 // A user's rule with a value of its own: bias, offset and masks, the same lines in the oracle.
 static void a_score_hook(void **state) {
   static const GateCase cases[] = {
@@ -214,7 +250,8 @@ static void a_score_hook(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     Verdict v = fixture_hooked(*state, cases[i].variant, SOURCE_DIR "/tests/kernels/slope.hook",
                                cases[i].problem, ST_OK);
-    assert_int_equal(v.ngates, 6);
+    assert_int_equal(v.ngates, 12);
+    assert_int_equal(verdict_ran(&v), 3); // reference, unseen, grid
     assert_non_null(strstr(v.reproduce, "slope=0.1"));
     assert_non_null(strstr(v.reproduce, "--hook "));
   }
@@ -250,6 +287,7 @@ int main(void) {
       T(the_repeating_command_is_whole),
       T(real_tensors),
       T(a_score_hook),
+      T(a_verdict_names_every_gate),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
