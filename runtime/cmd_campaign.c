@@ -16,6 +16,7 @@ typedef struct Campaign {
   Progress progress;
   int64_t done, total;
   bool json, wrong, empty, left_out;
+  const char *broken;
 } Campaign;
 
 typedef struct Expected {
@@ -211,6 +212,7 @@ static Status climb(Campaign *k, const Run *r, const Expected *expected) {
   if (!k->json) printf("%s%s: measuring %s\n", k->done ? "" : "\n", r->name, r->spec);
   Status st = measure_rung(k, r, expected, &rows);
   k->wrong |= rows.wrong > 0;
+  if (!k->broken) k->broken = rows.broken;
   k->empty |= rows.ok == 0;
   Status printed = st && st != ST_INTERRUPTED ? st : print_rung(k, r, &rows);
   return st ? st : printed;
@@ -262,7 +264,8 @@ Status cmd_campaign(Cmd *c) {
   store_close(&k.predictions);
   script_close(k.script);
   if (st) return st;
-  if (k.wrong) return diag_fail(c->diag, ST_FAILED, "a variant did not pass verification");
+  Status verdict = cmd_tune_verdict(k.wrong, k.broken, c->diag);
+  if (verdict) return verdict;
   if (k.left_out) return diag_fail(c->diag, ST_FAILED, "a rung without a prediction was left out");
   if (k.empty)
     return diag_fail(c->diag, ST_FAILED, "a rung ended without a variant that was timed");

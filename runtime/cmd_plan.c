@@ -1,9 +1,7 @@
 // plan: what would run for a problem, and why.
 #include <string.h>
-#include <unistd.h>
 
 #include "cmd.h"
-#include "outfile.h"
 #include "planner.h"
 
 static const char *params_text(Arena *a, const Params *p) {
@@ -115,38 +113,29 @@ static Status rows(Cmd *c, Session *s) {
                 : ST_OK;
 }
 
-static void left_out(const char *store, int n, const char *what) {
-  if (n) fprintf(stderr, "%s: left out: %d %s\n", store, n, what);
-}
-
-static Status merge_into(Cmd *c, Session *s, const char *path, const PlannerRows *rows) {
-  Source *table = NULL;
-  const char *text;
-  PlannerMerge done;
-  Outfile out;
-  Status st = access(path, F_OK) ? ST_OK : source_read(c->arena, path, &table, c->diag);
-  if (!st) st = planner_merge(s, c->arena, table, rows, &text, &done, c->diag);
-  if (!st) st = outfile_open(c->arena, path, &out, c->diag);
-  if (st) return st;
-  fputs(text, out.f);
-  st = outfile_commit(&out, c->diag);
-  if (!st && !cli_has(c->cli, OPT_JSON))
-    printf("%s: %d rows added, %d replaced, %d kept (faster, and of the present text)\n", path,
-           done.added, done.replaced, done.kept);
-  return st;
+static void tell_left(const char *store, const int left[LEFT_COUNT], const char *where) {
+  for (int i = 0; i < LEFT_COUNT; i++)
+    if (left[i])
+      fprintf(stderr, "%s: left out: %d %s%s\n", store, left[i], planner_left_text[i], where);
 }
 
 Status cmd_rows_from(Cmd *c, const char *store) {
   Session *s;
   PlannerRows found;
+  PlannerMerge done;
+  const char *into = c->cli->text[OPT_INTO];
   Status st = cmd_session(c, &s);
-  if (!st) st = planner_rows_from(c->arena, store, &found, c->diag);
+  if (!st) st = planner_rows_from(s, c->arena, store, &found, c->diag);
   if (st) return st;
-  left_out(store, found.modelled, "results whose times sim modelled");
-  left_out(store, found.other, "results that did not pass, or are of a hook or a raised target");
-  left_out(store, found.damaged, "damaged lines");
-  if (cli_has(c->cli, OPT_INTO)) return merge_into(c, s, c->cli->text[OPT_INTO], &found);
-  for (int i = 0; i < found.n; i++) puts(found.v[i]);
+  tell_left(store, found.left, "");
+  for (int i = 0; i < found.n && !into; i++) puts(found.v[i]);
+  if (!into) return ST_OK;
+  st = planner_put(s, c->arena, into, &found, &done, c->diag);
+  if (st) return st;
+  tell_left(store, done.left, arena_printf(c->arena, " in %s", into));
+  if (!cli_has(c->cli, OPT_JSON))
+    printf("%s: %d rows added, %d replaced, %d kept (faster, and of the present text)\n", into,
+           done.added, done.replaced, done.kept);
   return ST_OK;
 }
 

@@ -11,6 +11,7 @@ typedef struct Sweep {
   Progress progress;
   int64_t done;
   bool json, wrong, empty;
+  const char *broken;
 } Sweep;
 
 static int64_t points_to_try(const Run *r, int64_t limit) {
@@ -38,7 +39,10 @@ static Status print_run(Sweep *s, const Run *r, const Rows *rows) {
   if (st) return st;
   fputs(text, stdout);
   if (rows->stored) tell_stored(rows);
-  const char *row = planner_row_of(s->c->arena, r, rows->v, rows->n);
+  const TuneOpts *o = &s->tuner.opts;
+  bool plain = !o->grid && !o->build.hook_path && !o->build.sm; // as the planner launches
+  const char *row = NULL;
+  if (plain) row = planner_row_of(s->tuner.session, s->c->arena, r, rows->v, rows->n);
   if (row) printf("  planner row: %s\n", row);
   putchar('\n');
   fflush(stdout); // the next run may take long
@@ -59,6 +63,7 @@ static Status one_run(Sweep *s, const Run *r, int64_t n) {
     if (s->json) cmd_outcome_json(s->c, r, &o);
   }
   s->wrong |= rows.wrong > 0;
+  if (!s->broken) s->broken = rows.broken;
   s->empty |= rows.ok == 0;
   Status printed = print_run(s, r, &rows);
   return st ? st : printed;
@@ -79,13 +84,35 @@ static Status all_runs(Sweep *s) {
 // What an earlier run of the sweep left, killed or not, counts.
 static Status resume(Cmd *c, Tuner *t) {
   DeviceInfo dev;
-  if (cli_has(c->cli, OPT_AGAIN) || !tune_has_store(t)) return ST_OK;
-  Status st = cmd_device_info(c, &dev);
-  if (!st) st = tune_resume(t, &dev, c->diag);
+  bool some = !cli_has(c->cli, OPT_AGAIN) && tune_has_store(t);
+  bool into = cli_has(c->cli, OPT_INTO);
+  Status st = some || into ? cmd_device_info(c, &dev) : ST_OK;
+  if (!st && into && dev.is_sim)
+    return diag_error(c->diag, NOWHERE,
+                      "sweep: --into: a row of the planner's table is a measurement, and times on "
+                      "sim are modelled");
+  if (!st && some) st = tune_resume(t, &dev, c->diag);
   if (!st && t->before.damaged)
     fprintf(stderr, "%s: %d damaged line%s left out\n", t->store.path, t->before.damaged,
             t->before.damaged == 1 ? "" : "s");
   return st;
+}
+
+// Rows are of launches as the planner makes them: what can make none is told before it runs.
+static Status check_into(const Sweep *s) {
+  static const CliOptId others[] = {OPT_GRID, OPT_HOOK, OPT_TARGET};
+  const Cli *cli = s->c->cli;
+  int n;
+  const Run *runs = script_runs(s->script, &n);
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (cli_has(cli, others[i]))
+      return diag_error(s->c->diag, NOWHERE, "sweep: --into: results with --%s make no rows",
+                        cli_opts[others[i]].name);
+  for (int i = 0; i < n; i++)
+    if (!planner_takes(s->tuner.session, runs[i].template_name))
+      return diag_error(s->c->diag, NOWHERE, "sweep: --into: the planner takes no %s",
+                        runs[i].template_name);
+  return ST_OK;
 }
 
 Status cmd_sweep(Cmd *c) {
@@ -104,6 +131,7 @@ Status cmd_sweep(Cmd *c) {
   const char *store = NULL;
   if (!st) {
     st = resume(c, &s.tuner);
+    if (!st && into) st = check_into(&s);
     if (!st) st = all_runs(&s);
     bool some = tune_has_store(&s.tuner) && (!st || st == ST_INTERRUPTED);
     if (!s.json && some) printf("results: %s\n", s.tuner.store.path);
@@ -113,7 +141,8 @@ Status cmd_sweep(Cmd *c) {
   script_close(s.script);
   if (st) return st;
   Status put = into ? cmd_rows_from(c, store) : ST_OK; // of the variants that are right
-  if (s.wrong) return diag_fail(c->diag, ST_FAILED, "a variant did not pass verification");
+  Status verdict = cmd_tune_verdict(s.wrong, s.broken, c->diag);
+  if (verdict) return verdict;
   if (s.empty) return diag_fail(c->diag, ST_FAILED, "a run ended without a variant that was timed");
   return put;
 }

@@ -40,6 +40,7 @@ Status cmd_tune_opts(Cmd *c, Session *s, const Script *script, TuneOpts *out) {
       .grid = (uint32_t)cli->number[OPT_GRID],
       .samples = (int)cli->number[OPT_SAMPLES],
       .threads = (int)cli->number[OPT_THREADS],
+      .steps = cli_has(cli, OPT_SWEEP_STEPS) ? cli->number[OPT_SWEEP_STEPS] : 0,
       .hot = cli_has(cli, OPT_HOT),
       .graph = cli_has(cli, OPT_GRAPH),
   };
@@ -78,6 +79,16 @@ void rows_add(Arena *a, Rows *rows, const Outcome *o) {
   if (o->kind == OUT_AGAIN) return;
   rows->ok += o->kind == OUT_OK;
   rows->stored += o->stored != NULL;
-  rows->wrong += o->kind == OUT_FAILED && wire_number(&o->fields, "status") == ST_FAILED;
+  Status st = (Status)wire_number(&o->fields, "status"); // ST_INPUT: no device or problem for it
+  rows->wrong += o->kind == OUT_FAILED && st == ST_FAILED;
+  bool broken = o->kind == OUT_DIED || (o->kind == OUT_FAILED && st != ST_FAILED && st != ST_INPUT);
+  if (broken && !rows->broken)
+    rows->broken = arena_printf(a, "%s %s: %s", params_get(&o->fields, "point"),
+                                outcome_name(o->kind), o->why);
   *arena_push(a, rows->v, rows->n, rows->cap) = o->fields;
+}
+
+Status cmd_tune_verdict(bool wrong, const char *broken, Diag *d) {
+  if (broken) return diag_fail(d, ST_FAILED, "%s", broken);
+  return wrong ? diag_fail(d, ST_FAILED, "a variant did not pass verification") : ST_OK;
 }

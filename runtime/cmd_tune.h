@@ -18,7 +18,10 @@ typedef struct Rows {
   Params *v; int n, cap;
   int ok, wrong; // timed; did not pass verification
   int stored;    // timed earlier: the store had them
+  const char *broken; // the first that ended its worker, its device or is no good PTX; NULL: none
 } Rows;
 void rows_add(Arena *a, Rows *rows, const Outcome *o);
+// What is wrong with a run whose points were all tried, in the end.  ST_OK or ST_FAILED.
+Status cmd_tune_verdict(bool wrong, const char *broken, Diag *d);
 
 #endif

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -111,4 +112,28 @@ Status outfile_probe_folder(Arena *a, const char *dir, const char *const *names,
   for (int i = 0; !probed && exists && names[i]; i++)
     probed = outfile_probe(a, arena_printf(a, "%s/%s", there, names[i]), d);
   return probed;
+}
+
+// ---- one at a time -----------------------------------------------------------------------------
+
+Status outfile_lock(Arena *a, const char *path, int *lock, Diag *d) {
+  struct stat st;
+  *lock = -1;
+  if (!stat(path, &st) && !S_ISREG(st.st_mode)) return ST_OK; // a pipe is not read before
+  char *real = realpath(path, NULL);
+  const char *dir = folder_of(a, real ? real : path);
+  free(real);
+  *lock = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (*lock < 0) return cannot_write(path, errno, d);
+  while (flock(*lock, LOCK_EX))
+    if (errno != EINTR) {
+      int err = errno;
+      outfile_unlock(*lock);
+      return diag_error(d, NOWHERE, "%s: its folder can't be locked: %s", path, strerror(err));
+    }
+  return ST_OK;
+}
+
+void outfile_unlock(int lock) {
+  if (lock >= 0) close(lock);
 }

@@ -21,6 +21,10 @@ void outfile_abandon(Outfile *o);
 // folder, which need not be there?  Nothing is left behind.  ST_INPUT with a message when not.
 Status outfile_probe(Arena *a, const char *path, Diag *d);
 Status outfile_probe_folder(Arena *a, const char *dir, const char *const *names, Diag *d);
+// For a file that is read and replaced: whoever has locked it is alone.  The lock is its folder's
+// (the file is another one after each change) and leaves nothing behind.
+Status outfile_lock(Arena *a, const char *path, int *lock, Diag *d);
+void outfile_unlock(int lock);
 // Makes a folder and its parents; ST_INPUT when it is not there afterwards or can't be written.
 Status outfile_folder(Arena *a, const char *dir, Diag *d);
 

@@ -77,25 +77,66 @@ PlannerText planner_row_text(Session *s, Arena *a, const PlannerRow *r, const ch
 
 // ---- planner_rows.c: rows from results ----------------------------------------------------------
 
-// The row that the best of a sweep's rows makes, NULL when none was measured (sim's are modelled).
-const char *planner_row_of(Arena *a, const Run *r, const Params *rows, int nrows);
+// Why a result makes no row, or none that is taken.
+typedef enum PlannerLeft {
+  LEFT_MODELLED,
+  LEFT_FAILED,
+  LEFT_BUILD,
+  LEFT_GRID,
+  LEFT_TEMPLATE,
+  LEFT_UNREADABLE,
+  LEFT_UNBUILT,
+  LEFT_OLDER,
+  LEFT_WARM,
+  LEFT_EAGER,
+  LEFT_UNIT,
+  LEFT_SLOWER,
+  LEFT_DAMAGED,
+  LEFT_COUNT
+} PlannerLeft;
+extern const char *const planner_left_text[LEFT_COUNT]; // "results of a fixed grid"
 
-// Of a store's results the fastest that passed verification for each device, driver, template and
+bool planner_takes(Session *s, const char *template_name); // it is prefill or decode
+// The row that the best of a sweep's rows makes, NULL when none was measured (sim's are modelled).
+const char *planner_row_of(Session *s, Arena *a, const Run *r, const Params *rows, int nrows);
+
+// Of a store's results the best that passed verification for each device, driver, template and
 // shape, in the order in which these first stand there.
 typedef struct PlannerRows {
-  const char **v; int n, cap;        // rows as text
-  int modelled, other, damaged;      // results that make no row: of sim; failed, with a hook; lines
+  const char **v; int n, cap; // rows as text
+  int left[LEFT_COUNT];       // how many results make none, and why
 } PlannerRows;
 // ST_INPUT where there is none.
-Status planner_rows_from(Arena *a, const char *store, PlannerRows *out, Diag *d);
+Status planner_rows_from(Session *s, Arena *a, const char *store, PlannerRows *out, Diag *d);
+
+// ---- planner_merge.c: which rows compete, and where they stand ----------------------------------
+
+// A row with what it competes by.
+typedef struct PlannerRated {
+  const char *text;
+  PlannerRow row;
+  double rate;    // 0: not said
+  bool by_bytes, warm, graph;
+  PlannerText made;
+} PlannerRated;
+bool planner_rate(Session *s, Arena *a, const char *text, PlannerRated *out); // false: no row
+bool planner_same_key(const PlannerRow *x, const PlannerRow *y);
+// Why x stands behind y, LEFT_COUNT where it does not.  The present text stands before any older
+// one; of one condition the faster; a cold L2 before a warm one, graph replay before single
+// launches, whatever the rates.
+PlannerLeft planner_behind(const PlannerRated *x, const PlannerRated *y);
 
 typedef struct PlannerMerge {
   int added, replaced, kept; // kept: the row that was there is faster and still of the present text
+  int left[LEFT_COUNT];      // rows that stand behind the one that was there for another reason
 } PlannerMerge;
 // The table's text with the rows in it, all else as it was.  Rows of one shape stand with the
-// fastest in front, as far as their rates are said.
+// fastest in front, as far as their rates are said and compare.
 Status planner_merge(Session *s, Arena *a, const Source *table, const PlannerRows *rows,
                      const char **out, PlannerMerge *done, Diag *d);
+// Into the file, which need not be there; others who do the same wait.
+Status planner_put(Session *s, Arena *a, const char *path, const PlannerRows *rows,
+                   PlannerMerge *done, Diag *d);
 
 // ---- planner_fit.c: templates for a problem -----------------------------------------------------
 

@@ -8,6 +8,17 @@
 
 #include "bench.h"
 
+// How long and how often.  The flush is FLUSH_HALVES / 2 times the L2: more than twice, so that an
+// unlucky replacement policy leaves nothing either.
+enum { WARM_UPS = 5, BUDGET_MS = 200, LEAST = 20, MOST = 2000, GRAPH_LAUNCHES = 20,
+       FLUSH_HALVES = 5 };
+
+char *timer_settings(Arena *a) {
+  return arena_printf(a, "timer %d %d %d %d %d %d model %g %g %g", WARM_UPS, BUDGET_MS, LEAST, MOST,
+                      GRAPH_LAUNCHES, FLUSH_HALVES, model_ceiling.read_gbs, model_ceiling.copy_gbs,
+                      model_ceiling.fma_gflops);
+}
+
 // ---- statistics ---------------------------------------------------------------------------------
 
 static int by_value(const void *a, const void *b) {
@@ -81,8 +92,6 @@ static Status eager_samples(const Run *r, int samples) {
   return st;
 }
 
-enum { GRAPH_LAUNCHES = 20 };
-
 static Status make_graph(const Run *r, bool with_flush, bool with_op, Graph **out) {
   Status st = device_graph_begin(r->dev, r->d);
   if (st) return st;
@@ -133,9 +142,8 @@ static Status warm_up(const Run *r, int n, double *us) {
 }
 
 static int samples_for(const TimeOpts *o, double launch_us) {
-  enum { LEAST = 20, MOST = 2000 };
   if (o->samples > 0) return o->samples;
-  double budget_us = 1e3 * (o->budget_ms > 0 ? o->budget_ms : 200);
+  double budget_us = 1e3 * (o->budget_ms > 0 ? o->budget_ms : BUDGET_MS);
   double one = launch_us * (o->graph ? (o->hot ? 1 : 2) * GRAPH_LAUNCHES : 1);
   double n = one > 0 ? budget_us / one : MOST;
   return n < LEAST ? LEAST : n > MOST ? MOST : (int)n;
@@ -150,7 +158,7 @@ Status time_operator(Session *s, Device *dev, const Operator *op, const TimeOpts
   Run run = {.dev = dev, .op = op, .d = d};
   double launch_us = 0;
   Status st = o->hot ? ST_OK : bench_flush(s, dev, &run.flush, d);
-  if (!st) st = warm_up(&run, o->warmup > 0 ? o->warmup : 5, &launch_us);
+  if (!st) st = warm_up(&run, o->warmup > 0 ? o->warmup : WARM_UPS, &launch_us);
   if (st) return st;
   int samples = samples_for(o, launch_us);
   run.us = malloc(sizeof *run.us * (size_t)samples);
@@ -182,8 +190,8 @@ Bench *bench_of(Device *dev) {
 }
 
 static Status make_flush(Session *s, Device *dev, Bench *b, Diag *d) {
-  // More than twice the L2, so that an unlucky replacement policy leaves nothing either.
-  const uint64_t mib = 1u << 20, bytes = (device_info(dev)->l2_bytes * 5 / 2 + mib) / mib * mib;
+  const uint64_t mib = 1u << 20;
+  const uint64_t bytes = (device_info(dev)->l2_bytes * FLUSH_HALVES / 2 + mib) / mib * mib;
   uint32_t grid = 2 * (uint32_t)device_info(dev)->sm_count;
   Status st = ST_OK;
   if (!b->flush_src) st = device_alloc(dev, bytes, "the L2 flush", &b->flush_src, d);

@@ -36,6 +36,7 @@ Status time_operator(Session *s, Device *dev, const Operator *op, const TimeOpts
 // Median and a distribution-free 95 % interval (order statistics) of n samples; sorts them.  With
 // fewer than 6 samples no such interval exists: it is then the whole range.
 void timing_of_samples(double *us, int n, Timing *out);
+char *timer_settings(Arena *a); // of every timing, as text, for the stamp of stored results
 // How a Timing was taken, as one phrase for reports.
 const char *timing_method(const Timing *t);
 

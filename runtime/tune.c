@@ -10,6 +10,7 @@
 #include "interrupt.h"
 #include "json.h"
 #include "plan.h"
+#include "ptxsmith.h"
 
 static const char *const kind_names[] = {"ok", "pruned", "failed", "late", "died", "cut", "again"};
 
@@ -183,7 +184,13 @@ static void put_number(Arena *a, Params *p, const char *name, double x) {
 }
 
 // Fields that only some jobs have.
-static const char *const optional_fields[] = {"checks", "hook", "target"};
+static const char *const optional_fields[] = {"checks", "hook", "target", "steps"};
+
+const char *tune_stamp(Arena *a) {
+  const char *text = arena_printf(a, "%s; %s", verify_settings(a), timer_settings(a));
+  return arena_printf(a, "%s %016llx", PSM_VERSION,
+                      (unsigned long long)content_hash(text, strlen(text)));
+}
 
 static Params job_fields(Tuner *t, const Run *r, const Params *params, const Problem *p) {
   Arena *a = t->arena;
@@ -206,6 +213,9 @@ static Params job_fields(Tuner *t, const Run *r, const Params *params, const Pro
   put_number(a, &job, "grid", t->opts.grid);
   put_number(a, &job, "hot", t->opts.hot);
   put_number(a, &job, "graph", t->opts.graph);
+  if (t->opts.steps)
+    params_set(a, &job, "steps", arena_printf(a, "%llu", (unsigned long long)t->opts.steps));
+  params_set(a, &job, "stamp", tune_stamp(a));
   return job;
 }
 
@@ -266,7 +276,9 @@ static bool same_job(const Params *job, const Params *r) {
   for (int i = 0; i < job->n; i++) {
     const Param *f = &job->v[i];
     if (!strcmp(f->name, "params") || !strcmp(f->name, "threads")) continue;
-    if (!same_value(f->value, result_text(r, f->name))) return false;
+    const char *was = result_text(r, f->name);
+    if (!*was && !strcmp(f->name, "stamp")) was = TUNE_FIRST_STAMP;
+    if (!same_value(f->value, was)) return false;
   }
   for (size_t i = 0; i < sizeof optional_fields / sizeof *optional_fields; i++)
     if (*result_text(r, optional_fields[i]) && !params_get(job, optional_fields[i])) return false;

@@ -17,6 +17,7 @@ typedef struct TuneOpts {
   bool hot, graph;
   VariantOpts build;    // hook and target; the worker's arguments say the same
   const char *checks;   // how sim checks (sanitize, schedule), "" for nothing besides
+  uint64_t steps;       // sim's limit of warp instructions; 0: none given
   double limit_s;       // 0: the run's, else 120 s a variant
 } TuneOpts;
 
@@ -69,6 +70,11 @@ Status tune_check(Session *s, const Run *runs, int nruns, Diag *d);
 // a store that can't be written, an unknown name.
 Status tune_run(Tuner *t, const Run *r, int point, double expected, const char *prediction,
                 Outcome *out, Diag *d);
+// Who made a result: the program's version and a hash of what its gates allow and how it times.
+// One of another stamp stands for nothing.
+const char *tune_stamp(Arena *a);
+// Of results that have none: they are older than stamps, and were made by what had this one.
+#define TUNE_FIRST_STAMP "0.1.0 3181af67659f4959"
 const char *outcome_name(OutcomeKind k);
 // A number where the text is one, but for hashes, versions and the like.
 void tune_json_field(Json *j, const Param *f);

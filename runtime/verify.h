@@ -55,6 +55,10 @@ typedef struct GateResult {
   const char *note;     // what else went wrong ("guard zone after k was written"), NULL for nothing
 } GateResult;
 
+// The gates and what they allow, as text: a result is held to these and no others
+// (verify_settings.c).
+char *verify_settings(Arena *a);
+
 enum { VERIFY_MAX_GATES = 16 };
 typedef struct Verdict {
   bool passed;

@@ -123,6 +123,18 @@ static Tolerance form_tolerance(int form, int64_t keys, Dtype in, Dtype o) {
   }
 }
 
+char *exact_settings(Arena *a) {
+  static const Dtype in[] = {DT_F32, DT_BF16, DT_E4M3, DT_F64};
+  char *text = arena_strdup(a, "");
+  for (int form = 0; form < FORMS; form++)
+    for (size_t i = 0; i < sizeof in / sizeof *in; i++) {
+      Tolerance t = form_tolerance(form, 1000, in[i], in[i]);
+      text = arena_printf(a, "%s %s %a %a %a %d", text, form_names[form], t.abs, t.rel, t.ulps,
+                          t.rounded);
+    }
+  return text;
+}
+
 // Every sequence with a power-of-two number of keys, `most` at most; one without any stays so.
 static Problem *powers_of_two(const GateRun *g, int64_t most) {
   Problem *p = problem_with(g->arena, g->problem, "seqlen_k", most);

@@ -28,6 +28,12 @@ Status gate_one_key(GateRun *g, Diag *d);
 Status gate_reference(GateRun *g, Diag *d); // reference, unseen, grid
 Status gate_expect(GateRun *g, const Source *rows, Diag *d);
 
+// All gates by name: gate_new takes no other.
+extern const char *const gate_names[];
+extern const int gate_nnames;
+// What equal weights are held to, for verify_settings.
+char *exact_settings(Arena *a);
+
 // For gates: a new result; damage of a run as a failure of the gate it happened in.
 GateResult *gate_new(GateRun *g, const char *name);
 void gate_skip(GateRun *g, const char *name, const char *why);

@@ -379,12 +379,13 @@ static void sweeps_make_rows_that_parse(void **state) {
   (void)state;
   Diag *d = diag_new();
   Arena *a = d->arena;
+  Session *s = session_open(NULL, d);
   Run run = {.template_name = "decode_splitk",
              .problem = problem_of(a, "b=1,hq=8,hkv=8,sq=1,sk=1024,d=64", d)};
   const Params rows[] = {row_fields(a, "vec=1", "ok", "9.5", "0"),
                          row_fields(a, "vec=2 chunks=4", "ok", "7.25", "0"),
                          row_fields(a, "vec=4", "failed", "1", "0")};
-  const char *row = planner_row_of(a, &run, rows, 3);
+  const char *row = planner_row_of(s, a, &run, rows, 3);
   assert_non_null(row);
   PlannerTable t = {0};
   assert_int_equal(planner_parse(a, source_of(a, row), &t, d), ST_OK);
@@ -394,7 +395,10 @@ static void sweeps_make_rows_that_parse(void **state) {
   assert_int_equal(strncmp(t.v[0].measured, "7.25 us, 100.0 GB/s, 50.0 % of roof, ", 36), 0);
   // A modelled time is no measurement.
   const Params sim = row_fields(a, "vec=1", "ok", "9.5", "1");
-  assert_null(planner_row_of(a, &run, &sim, 1));
+  assert_null(planner_row_of(s, a, &run, &sim, 1));
+  run.template_name = "ceiling_read"; // nothing that the planner takes
+  assert_null(planner_row_of(s, a, &run, rows, 3));
+  session_close(s);
   diag_free(d);
 }
 

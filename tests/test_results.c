@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "folder_kit.h"
@@ -71,7 +72,7 @@ static void other_lines_are_refused(void **state) {
 typedef struct Line { // a result's fields that matter here; NULL and 0: as `usual`
   const char *template_name, *problem, *point, *hash, *kind, *extra;
   double us, rate;
-  int modelled, graph;
+  int modelled, graph, grid, warm;
 } Line;
 
 #define SHORT "b=32,hq=16,hkv=16,sq=512,sk=512,d=128,causal=1"
@@ -96,7 +97,8 @@ static const char *line_text(Arena *a, const Line *l) {
   json_num(&j, "by_bytes", strncmp(name, "decode", 6) == 0);
   json_num(&j, "modelled", l->modelled);
   json_num(&j, "graph", l->graph);
-  json_num(&j, "cold", 1);
+  json_num(&j, "grid", l->grid);
+  json_num(&j, "cold", !l->warm);
   json_num(&j, "gates", 10);
   json_str(&j, "point", with_default(l->point, "defaults"));
   json_str(&j, "kind", with_default(l->kind, "ok"));
@@ -128,55 +130,121 @@ static void append_raw(const char *text) {
 
 #define SHAPE "dtype=bf16 d=128 group=1 causal=1 sq=512 sk=512 work=512"
 
+static const char *text_hash(Session *s, Arena *a, const char *name, const char *problem,
+                             const char *point, Diag *d) {
+  Params params = {0};
+  Problem *p;
+  Operator *op;
+  if (*point && params_parse(a, &params, point, d)) fail_msg("%s", point);
+  if (problem_parse(a, problem, &p, d)) fail_msg("%s", problem);
+  if (operator_make(s, name, &params, p, NULL, &op, d)) fail_msg("%s", diag_text(d));
+  const char *hash = arena_strdup(a, op->step[0].variant->hash);
+  operator_free(op);
+  return hash;
+}
+
+static void rows_of_store(Session *s, PlannerRows *r, Diag *d) {
+  if (planner_rows_from(s, d->arena, path, r, d)) fail_msg("%s", diag_text(d));
+}
+
 static void the_fastest_of_each_shape_and_template(void **state) {
   (void)state;
   Diag *d = diag_new();
   Arena *a = d->arena;
+  Session *s = session_open(NULL, d);
   PlannerRows r;
   STORE(a, d, {.us = 9, .rate = 300, .point = "tile_q=64"},
-        {.us = 8, .rate = 340.25, .point = "tile_q=128 warps=8", .graph = 1},
+        {.us = 8, .rate = 340.25, .point = "tile_q=128 warps=8"},
         {.us = 7,
          .rate = 330,
          .point = "tile_k=32",
          .problem = "b=33,hq=16,sq=600,sk=600,d=128,causal=1"},
         {.us = 2, .rate = 900, .kind = "failed"}, {.us = 2, .rate = 900, .modelled = 1},
         {.us = 2, .rate = 900, .extra = "hook"}, {.us = 2, .rate = 900, .extra = "target"},
-        {.us = 2, .rate = 900, .problem = "nonsense"},
+        {.us = 2, .rate = 900, .problem = "nonsense"}, {.us = 2, .rate = 900, .grid = 8},
+        {.us = 2, .rate = 900, .point = "tile_q=77"},
+        {.us = 2, .rate = 900, .template_name = "ceiling_read", .problem = "words=1000"},
+        {.us = 2, .rate = 900, .template_name = "combine"},
+        {.us = 2, .rate = 900, .template_name = "prefill_gone"},
         {.us = 5, .rate = 500, .template_name = "prefill_wgmma"},
         {.us = 4,
          .rate = 3000,
          .template_name = "decode_span",
-         .point = "warps=8",
+         .point = "stages=3",
          .problem = "b=8,hq=32,hkv=8,sq=1,sk=8192,d=128,chunks=64,dtype=bf16"});
   append_raw("{\"record\":\"result\",\"kind\":\"ok\",\"med");
-  if (planner_rows_from(a, path, &r, d)) fail_msg("%s", diag_text(d));
+  rows_of_store(s, &r, d);
   assert_int_equal(r.n, 3);
   assert_string_equal(r.v[0], "NVIDIA H200 | 580.10 | 0123456789abcdef | prefill_mma | " SHAPE
-                              " | tile_q=128 warps=8 | 8.00 us by graph replay, 340.2 GFLOP/s, "
+                              " | tile_q=128 warps=8 | 8.00 us, 340.2 GFLOP/s, "
                               "50.0 % of roof, 2026-12-01T00:00:00Z");
   assert_string_equal(r.v[1], "NVIDIA H200 | 580.10 | 0123456789abcdef | prefill_wgmma | " SHAPE
                               " |  | 5.00 us, 500.0 GFLOP/s, 50.0 % of roof, 2026-12-01T00:00:00Z");
   assert_string_equal(r.v[2], "NVIDIA H200 | 580.10 | 0123456789abcdef | decode_span | "
                               "dtype=bf16 d=128 group=4 causal=1 sq=1 sk=8192 work=64 | "
-                              "warps=8 chunks=64 | 4.00 us, 3000.0 GB/s, 50.0 % of roof, "
+                              "stages=3 chunks=64 | 4.00 us, 3000.0 GB/s, 50.0 % of roof, "
                               "2026-12-01T00:00:00Z");
-  assert_int_equal(r.modelled, 1);
-  assert_int_equal(r.other, 4);
-  assert_int_equal(r.damaged, 1);
+  static const int left[LEFT_COUNT] = {
+      [LEFT_MODELLED] = 1, [LEFT_FAILED] = 1,  [LEFT_BUILD] = 2,  [LEFT_UNREADABLE] = 1,
+      [LEFT_GRID] = 1,     [LEFT_UNBUILT] = 1, [LEFT_TEMPLATE] = 3, [LEFT_SLOWER] = 2,
+      [LEFT_DAMAGED] = 1};
+  for (int i = 0; i < LEFT_COUNT; i++)
+    if (r.left[i] != left[i]) fail_msg("%d %s", r.left[i], planner_left_text[i]);
+  session_close(s);
+  diag_free(d);
+}
+
+// What was measured otherwise says nothing by its rate.
+static void only_what_compares_competes(void **state) {
+  (void)state;
+  Diag *d = diag_new();
+  Arena *a = d->arena;
+  Session *s = session_open(NULL, d);
+  PlannerRows r;
+  const char *now = text_hash(s, a, "prefill_mma", SHORT ",dtype=bf16", "tile_q=64", d);
+  struct {
+    Line first, second;
+    int taken;        // which makes the row
+    PlannerLeft left; // why the other does not
+  } cases[] = {
+      {{.us = 9, .rate = 300}, {.us = 8, .rate = 310}, 1, LEFT_SLOWER},
+      {{.us = 9, .rate = 300}, {.us = 8, .rate = 310, .warm = 1}, 0, LEFT_WARM},
+      {{.us = 9, .rate = 300, .warm = 1}, {.us = 8, .rate = 200}, 1, LEFT_WARM},
+      {{.us = 9, .rate = 300}, {.us = 8, .rate = 200, .graph = 1}, 1, LEFT_EAGER},
+      {{.us = 9, .rate = 300, .graph = 1}, {.us = 8, .rate = 400}, 0, LEFT_EAGER},
+      {{.us = 9, .rate = 300, .graph = 1, .warm = 1}, {.us = 8, .rate = 200}, 1, LEFT_WARM},
+      // The present text's stands before any older one's, however it was measured.
+      {{.us = 9, .rate = 300, .point = "tile_q=64", .hash = now}, {.us = 8, .rate = 999}, 0,
+       LEFT_OLDER},
+      {{.us = 8, .rate = 999}, {.us = 9, .rate = 3, .point = "tile_q=64", .hash = now, .warm = 1},
+       1, LEFT_OLDER},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    STORE(a, d, cases[i].first, cases[i].second);
+    rows_of_store(s, &r, d);
+    assert_int_equal(r.n, 1);
+    const Line *want = cases[i].taken ? &cases[i].second : &cases[i].first;
+    if (!strstr(r.v[0], arena_printf(a, "| %.2f us", want->us))) fail_msg("%zu: %s", i, r.v[0]);
+    for (int k = 0; k < LEFT_COUNT; k++)
+      if (r.left[k] != (k == (int)cases[i].left)) fail_msg("%zu: %s", i, planner_left_text[k]);
+  }
+  session_close(s);
   diag_free(d);
 }
 
 static void modelled_times_make_no_row(void **state) {
   (void)state;
   Diag *d = diag_new();
+  Session *s = session_open(NULL, d);
   PlannerRows r;
   STORE(d->arena, d, {.us = 9, .rate = 300, .modelled = 1}, {.us = 8, .rate = 340, .modelled = 1});
-  assert_int_equal(planner_rows_from(d->arena, path, &r, d), ST_INPUT);
+  assert_int_equal(planner_rows_from(s, d->arena, path, &r, d), ST_INPUT);
   assert_non_null(strstr(d->first->what, "2 results, all with times that sim modelled"));
   diag_reset(d);
   STORE(d->arena, d, {.us = 9, .rate = 300, .kind = "died"});
-  assert_int_equal(planner_rows_from(d->arena, path, &r, d), ST_INPUT);
+  assert_int_equal(planner_rows_from(s, d->arena, path, &r, d), ST_INPUT);
   assert_non_null(strstr(d->first->what, "no result that was verified and timed"));
+  session_close(s);
   diag_free(d);
 }
 
@@ -234,24 +302,99 @@ static void rows_go_where_they_belong(void **state) {
   assert_string_equal(merged(s, a, mma, now, &m, d), arena_printf(a, "%s\n", now));
   assert_int_equal(m.replaced, 1);
   PlannerRow row = {.hash = HASH, .template_name = "prefill_mma", .shape = S1, .params = ""};
-  const char *why, *hash = NULL;
+  const char *why, *hash = text_hash(s, a, "prefill_mma",
+                                     "b=1,hq=32,sq=512,sk=512,d=128,dtype=bf16,causal=0", "", d);
   assert_int_equal(planner_row_text(s, a, &row, &why), TEXT_OTHER);
-  Params none = {0};
-  Problem *p;
-  Operator *op;
-  assert_int_equal(problem_parse(a, "b=1,hq=32,sq=512,sk=512,d=128,dtype=bf16,causal=0", &p, d),
-                   ST_OK);
-  if (operator_make(s, "prefill_mma", &none, p, NULL, &op, d)) fail_msg("%s", diag_text(d));
-  hash = arena_strdup(a, op->step[0].variant->hash);
-  operator_free(op);
   const char *present =
       arena_printf(a, "GPU | 1 | %s | prefill_mma | " S1 " |  | 300.0 GFLOP/s", hash);
   assert_string_equal(merged(s, a, present, now, &m, d), arena_printf(a, "%s\n", present));
+  assert_int_equal(m.left[LEFT_OLDER], 1);
+  const char *slower =
+      arena_printf(a, "GPU | 1 | %s | prefill_mma | " S1 " |  | 200.0 GFLOP/s", hash);
+  assert_string_equal(merged(s, a, present, slower, &m, d), arena_printf(a, "%s\n", present));
   assert_int_equal(m.kept, 1);
   assert_int_equal(m.added + m.replaced, 0);
   const char *twice = arena_printf(a, "%s\n%s\n", present, mma); // kept: no other row goes
   assert_string_equal(merged(s, a, twice, now, &m, d), twice);
   session_close(s);
+  diag_free(d);
+}
+
+// A row that is there gives way to what it compares with, and to the present text.
+static void rows_of_other_conditions_stay(void **state) {
+  (void)state;
+  Diag *d = diag_new();
+  Arena *a = d->arena;
+  Session *s = session_open(NULL, d);
+  const char *hash =
+      text_hash(s, a, "prefill_mma", "b=1,hq=32,sq=512,sk=512,d=128,dtype=bf16,causal=0", "", d);
+  static const char cold[] = "9.00 us, 300.0 GFLOP/s",
+                    warm[] = "7.00 us from a warm L2, 400 GFLOP/s",
+                    graph[] = "9.50 us by graph replay, 290.0 GFLOP/s";
+  const struct {
+    const char *there, *there_hash, *row, *row_hash;
+    PlannerLeft left; // LEFT_COUNT: the new one is taken
+  } cases[] = {
+      {cold, hash, warm, hash, LEFT_WARM},        {warm, hash, cold, hash, LEFT_COUNT},
+      {cold, hash, graph, hash, LEFT_COUNT},      {graph, hash, cold, hash, LEFT_EAGER},
+      {warm, hash, graph, hash, LEFT_COUNT},
+      {cold, hash, "1 us, 999 GFLOP/s", HASH, LEFT_OLDER},
+      {cold, HASH, "99 us, 9 GFLOP/s", hash, LEFT_COUNT}, {cold, HASH, warm, hash, LEFT_COUNT},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    PlannerMerge m;
+    const char *form = "GPU | 1 | %s | prefill_mma | " S1 " |  | %s";
+    const char *there = arena_printf(a, form, cases[i].there_hash, cases[i].there);
+    const char *row = arena_printf(a, form, cases[i].row_hash, cases[i].row);
+    const char *text = merged(s, a, arena_printf(a, "%s\n", there), row, &m, d);
+    bool taken = cases[i].left == LEFT_COUNT;
+    assert_string_equal(text, arena_printf(a, "%s\n", taken ? row : there));
+    assert_int_equal(m.replaced, taken);
+    for (int k = 0; k < LEFT_COUNT; k++) assert_int_equal(m.left[k], k == (int)cases[i].left);
+  }
+  // GB/s and GFLOP/s, and other conditions, are no order: behind what is there.
+  PlannerMerge m;
+  static const char span[] = ROW("1", HASH, "decode_span", S1, "", "9 us, 100.0 GB/s");
+  const char *mma = ROW("1", HASH, "prefill_mma", S1, "", "9 us, 900.0 GFLOP/s");
+  assert_string_equal(merged(s, a, span, mma, &m, d), arena_printf(a, "%s\n%s\n", span, mma));
+  mma = ROW("1", HASH, "prefill_mma", S1, "", "9 us, 900.0 GB/s");
+  assert_string_equal(merged(s, a, span, mma, &m, d), arena_printf(a, "%s\n%s\n", mma, span));
+  mma = ROW("1", HASH, "prefill_mma", S1, "", "9 us by graph replay, 900.0 GB/s");
+  assert_string_equal(merged(s, a, span, mma, &m, d), arena_printf(a, "%s\n%s\n", span, mma));
+  session_close(s);
+  diag_free(d);
+}
+
+// Processes that put rows into one table: none of them is lost.
+static void writers_of_one_table_wait(void **state) {
+  (void)state;
+  enum { WRITERS = 4, EACH = 12 };
+  Diag *d = diag_new();
+  const char *table = arena_printf(d->arena, "%s.txt", path);
+  pid_t pid[WRITERS];
+  for (int w = 0; w < WRITERS; w++) {
+    pid[w] = fork();
+    for (int i = 0; !pid[w] && i < EACH; i++) {
+      PlannerMerge m;
+      const char *row = arena_printf(
+          d->arena, ROW("1", HASH, "prefill_gone", "dtype=f32 d=%d", "", "9 us, 1 GB/s"),
+          100 * w + i);
+      const PlannerRows rows = {.v = &row, .n = 1};
+      if (planner_put(NULL, d->arena, table, &rows, &m, d) || m.added != 1) _exit(1);
+    }
+    if (!pid[w]) _exit(0);
+  }
+  for (int w = 0; w < WRITERS; w++) {
+    int status;
+    assert_int_equal(waitpid(pid[w], &status, 0), pid[w]);
+    assert_int_equal(status, 0);
+  }
+  Source *src;
+  PlannerTable t = {0};
+  assert_int_equal(source_read(d->arena, table, &src, d), ST_OK);
+  assert_int_equal(planner_parse(d->arena, src, &t, d), ST_OK);
+  assert_int_equal(t.n, WRITERS * EACH);
+  assert_int_equal(unlink(table), 0);
   diag_free(d);
 }
 
@@ -274,7 +417,10 @@ int main(void) {
       cmocka_unit_test(other_lines_are_refused),
       cmocka_unit_test(the_fastest_of_each_shape_and_template),
       cmocka_unit_test(modelled_times_make_no_row),
+      cmocka_unit_test(only_what_compares_competes),
       cmocka_unit_test(rows_go_where_they_belong),
+      cmocka_unit_test(rows_of_other_conditions_stay),
+      cmocka_unit_test(writers_of_one_table_wait),
       cmocka_unit_test(a_table_that_cannot_be_read_is_left_alone),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);

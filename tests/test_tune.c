@@ -330,6 +330,7 @@ static void only_the_same_measurement_stands(void **state) {
       {"graph", "1"},                {"grid", "7"},         {"checks", "sanitized"},
       {"hook", "x.inc"},             {"target", "sm_90"},   {"samples", "9"},
       {"problem", "b=2"},            {"template", "prefill_thread"},
+      {"steps", "1000"},             {"stamp", "0.0.1 0123456789abcdef"},
   };
   for (size_t i = 0; i < sizeof spoilt / sizeof *spoilt; i++) {
     const char *was = params_get(before, spoilt[i][0]);
@@ -339,6 +340,13 @@ static void only_the_same_measurement_stands(void **state) {
     if (run_point(&w, r, 0).stored) fail_msg("%s", spoilt[i][0]);
     params_set(w.d->arena, before, spoilt[i][0], was ? was : "");
   }
+  // One without a stamp is of the time before there were any, and stands while that is this one.
+  const char *stamp = tune_stamp(w.d->arena);
+  assert_string_equal(params_get(before, "stamp"), stamp);
+  params_set(w.d->arena, before, "stamp", "");
+  w.tuner.before.n = 1;
+  tune_begin_run(&w.tuner);
+  assert_int_equal(run_point(&w, r, 0).stored != NULL, !strcmp(stamp, TUNE_FIRST_STAMP));
   tune_close(&w.tuner);
   uint32_t n;
   char *text = store_text(w.d->arena, "same", &n), *ok;
