@@ -383,7 +383,7 @@ static void read_extent(lua_State *L, const char *name, uint32_t out[3]) {
 }
 
 static int declare_launch(lua_State *L) {
-  static const char *const fields[] = {"work", "block",  "cluster",
+  static const char *const fields[] = {"work", "items",  "block",      "cluster",
                                        "smem", "per_sm", "persistent", NULL};
   Expansion *x = declaring(L, "launch");
   LaunchRule *rule = &x->v->launch;
@@ -392,6 +392,8 @@ static int declare_launch(lua_State *L) {
   if (rule->nwork) return lua_env_error(L, "launch is declared twice");
   lua_getfield(L, 1, "work");
   rule->nwork = read_dims(L, x, rule->work, LAUNCH_MAX_WORK, "launch: work");
+  if (lua_getfield(L, 1, "items") == LUA_TNIL) lua_pop(L, 1);
+  else rule->nitems = read_dims(L, x, rule->items, LAUNCH_MAX_WORK, "launch: items");
   read_extent(L, "block", rule->block);
   read_extent(L, "cluster", rule->cluster);
   if (rule->block[0] * rule->block[1] * rule->block[2] > 1024)

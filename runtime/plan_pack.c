@@ -46,17 +46,17 @@ static int64_t items_of_a_chunk(const Operator *op) {
 }
 
 // What the pieces of all keys are of: batch, KV heads and, where more queries than a tile has share
-// a key, tiles.
+// a key, tiles.  1 where the template does not say.
 static int64_t span_items(const Operator *op) {
-  const ArgDecl *arrived = operator_arg(op, "arrived"); // one number for each
-  int64_t shape[TENSOR_MAX_RANK], items = 1;
+  const LaunchRule *rule = &op->step[0].variant->launch;
+  int64_t items = 1, n;
   Diag *ignored = diag_new();
-  bool told = arrived && arg_shape(arrived, op->problem, shape, ignored) == ST_OK;
+  for (int i = 0; i < rule->nitems; i++)
+    if (dim_eval(&rule->items[i], op->problem, &n, ignored) == ST_OK &&
+        (__builtin_mul_overflow(items, n, &items) || items > INT32_MAX))
+      items = INT32_MAX;
   diag_free(ignored);
-  if (!told) return problem_int(op->problem, "batch", 1) * problem_int(op->problem, "heads_kv", 1);
-  for (int i = 0; i < arrived->rank; i++)
-    if (__builtin_mul_overflow(items, shape[i], &items)) return INT32_MAX;
-  return items < INT32_MAX ? items : INT32_MAX;
+  return items;
 }
 
 static int64_t times(int64_t a, int64_t b) {
@@ -101,6 +101,12 @@ int64_t plan_chunks(const Operator *op) {
   if (smem > 0) n = whole_rounds(items, PLAN_SMS * (fit < 4 ? fit : 4), most);
   if (n > most) n = most;
   return n < 1 ? 1 : n;
+}
+
+int64_t plan_pieces(const Operator *op) {
+  int64_t items = span_items(op);
+  if (!of_all_keys(op) || items < 1) return 0;
+  return (problem_int(op->problem, "chunks", 1) + items - 1) / items;
 }
 
 static void choose_chunks(Operator *op, int64_t given) {

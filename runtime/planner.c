@@ -225,9 +225,7 @@ static Status choose_template(PlannerQuestion *q, const PlannerTable *t, Planner
   q->shape = planner_shape_of(a, q->problem, &fit.resolved);
   if (by_row(q, t, out)) return ST_OK;
   found.shape = out->shape;
-  found.why = fit.smaller
-                  ? arena_printf(a, "%s, with %s to fit its shared memory", out->why, fit.smaller)
-                  : out->why;
+  found.why = fit.changed ? arena_printf(a, "%s, %s", out->why, fit.changed) : out->why;
   for (int i = 0; i < found.npassed; i++)
     *arena_push(a, out->passed, out->npassed, out->passed_cap) = found.passed[i];
   found.passed = out->passed, found.npassed = out->npassed, found.passed_cap = out->passed_cap;

@@ -150,7 +150,9 @@ typedef struct Fit {
   Params resolved;  // of the first step
   const char *args; // what a caller must give: values and tensors but workspace and chunks
   bool too_large;   // it stops at the device's shared memory, and there alone
-  const char *smaller; // what was changed in the defaults to fit it, NULL for nothing
+  const char *point;   // what was changed in the defaults, NULL for nothing,
+  const char *changed; // and why: "with ... to ..."
+  int64_t pieces;      // plan_pieces
 } Fit;
 // What the point (a row's parameters, "" for the defaults) with those given makes of the template.
 Fit planner_fit(Session *s, Arena *a, const char *point, const PlannerAsk *ask, const Problem *p,

@@ -109,13 +109,14 @@ static bool too_large(const Operator *op, const DeviceInfo *dev) {
   return some;
 }
 
-// What the operator asks of its caller, each once for a step.
+// What the operator asks of its caller, each once.
 static const char *args_text(Arena *a, const Operator *op) {
   const char *text = "";
   for (int i = 0; i < op->nsteps; i++)
     for (int k = 0; k < op->step[i].variant->nargs; k++) {
       const ArgDecl *arg = &op->step[i].variant->args[k];
       if (arg->role == ARG_WORK || !strcmp(arg->name, "chunks")) continue;
+      if (operator_arg(op, arg->name) != arg) continue; // an earlier step has it
       text = arena_printf(a, "%s%s%s", text, *text ? " " : "", arg->name);
     }
   return text;
@@ -133,6 +134,7 @@ static Fit build(Session *s, Arena *a, const PlannerAsk *ask, const PlannerChoic
     fit.why = why_not_device(a, op->step[i].variant, dev);
   if (fit.why) fit.step = FIT_DEVICE, fit.reasons = 1;
   fit.too_large = too_large(op, dev);
+  fit.pieces = plan_pieces(op);
   if (ask->op && fit.step == FIT_DONE) *ask->op = op;
   else operator_free(op);
   return fit;
@@ -242,9 +244,34 @@ static Fit fit_smaller(PlannerQuestion *q, const TemplateInfo *info, PlannerChoi
       const char *space = w < 0 ? "" : " ", *point = fewer;
       if (k >= 0) point = arena_printf(a, "%s%sstages=%ld", fewer, space, stages[k]);
       Fit fit = planner_fit_once(q, info->name, point, true, out);
-      fit.smaller = point;
+      fit.point = point;
+      fit.changed = arena_printf(a, "with %s to fit its shared memory", point);
       if (fit.step == FIT_DONE) return fit;
     }
+  return first;
+}
+
+// ---- items in many pieces -----------------------------------------------------------------------
+
+// One block merges an item's pieces in a time that grows with them; a second launch, which merges
+// over the whole machine, takes nearly the same whatever they are (docs/measurements.md).
+static Fit fit_many_pieces(PlannerQuestion *q, const char *name, PlannerChoice *out, Fit first) {
+  enum { FUSED_PIECES = 16 };
+  static const char *const changes[] = {"fused=0 overlap=1", "fused=0"};
+  const char *fused = params_get(&first.resolved, "fused"), *was = first.changed;
+  bool given = q->ask->given && params_get(q->ask->given, "fused");
+  if (first.pieces <= FUSED_PIECES || given || !fused || strcmp(fused, "1")) return first;
+  for (int i = 0; i < 2; i++) {
+    PlannerChoice choice = *out;
+    const char *more = changes[i], *point = more;
+    if (first.point) point = arena_printf(q->arena, "%s %s", first.point, more);
+    Fit fit = planner_fit_once(q, name, point, true, &choice);
+    if (fit.step != FIT_DONE) continue;
+    fit.changed = arena_printf(q->arena, "%s%swith %s to merge the %lld pieces of an item",
+                               was ? was : "", was ? ", " : "", more, (long long)first.pieces);
+    *out = choice;
+    return fit;
+  }
   return first;
 }
 
@@ -318,6 +345,7 @@ Status planner_candidate(PlannerQuestion *q, PlannerChoice *out, Fit *fit, Diag 
     const char *name = t[i]->name;
     *fit = planner_fit_once(q, name, "", true, out);
     if (fit->too_large) *fit = fit_smaller(q, t[i], out, *fit);
+    if (fit->step == FIT_DONE) *fit = fit_many_pieces(q, name, out, *fit);
     const char *why = fit->step == FIT_DONE ? planner_unasked(q, fit, NULL) : NULL;
     if (why) *fit = (Fit){.step = FIT_PARAMS, .reasons = 1,
                           .why = arena_printf(a, "%s always has %s", name, why)};
