@@ -74,7 +74,7 @@ enum { LAUNCH_MAX_WORK = 6 };
 typedef struct LaunchRule {
   Dim work[LAUNCH_MAX_WORK];
   int nwork; // number of work items = product; grid.x <= that
-  Dim items[LAUNCH_MAX_WORK]; // what is cut, where the work is pieces of all of it; nitems 0: nothing
+  Dim items[LAUNCH_MAX_WORK]; // what is cut, where work is pieces of all of it; nitems 0: no such
   int nitems;
   uint32_t block[3], cluster[3];
   uint32_t smem_bytes; // dynamic

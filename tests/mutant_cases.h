@@ -1,4 +1,5 @@
-// What the mutants run on: every template of kind prefill or decode that there is, found by itself.
+// What the mutants run on: every template of kind prefill or decode that there is, found by itself,
+// and second launches that only some variants of these have (`seconds`).
 //
 // A base variant with the smallest tiles takes every problem of its kind, with windows, caps,
 // slopes, sinks and values of another length where it has them; every other value of every
@@ -13,9 +14,11 @@ typedef struct Bench {
   Diag *diag;
   Session *session;
   Device *dev;
+  const char *name; // of what is scored
   const TemplateInfo *tmpl;
   Params base;
   Score score;
+  int first; // launch that is scored: 1 for a second one by itself
   int steps; // launches of the base variant: a second one of others is scored with who always has
              // it
   int variants, problems;
@@ -108,6 +111,24 @@ static const Case latent_cases[] = {
     {{{0}}, "b=33,hq=1,sq=1,seqlens_k=seed:3,sk=20,chunks=2"}, // more sequences than lanes
 };
 enum { LATENT_CASES = sizeof latent_cases / sizeof *latent_cases };
+
+// A second launch by itself: the variant in front of it takes all problems, and these.
+static const struct Second { const char *name, *front; Case cases[7]; } seconds[] = {
+    {"combine_spans", "decode_span",
+     {{{{"fused", "0"}, {"overlap", "1"}}, NULL}, // the base variant
+      // more pieces than one turn reads; in the second turn, of the same lanes
+      {{{0}}, "b=1,hq=2,hkv=1,sq=1,sk=2200,chunks=135"},
+      {{{"head_dim", "192"}}, "b=2,hq=2,hkv=1,sq=2,sk=190,chunks=9"},
+      {{{"tile_q", "32"}}, "b=1,hq=1,sq=33,sk=32,chunks=4,causal=1"}, // a row without a key
+      {{{"dtype_kv", "e4m3"}}, "b=2,hq=6,hkv=2,sq=7,sk=75,chunks=5,causal=1"},
+      {{{"dtype", "f16"}}, "b=35,hq=2,hkv=2,sq=1,seqlens_k=seed:3,sk=90,chunks=99"}}}};
+enum { SECONDS = sizeof seconds / sizeof *seconds };
+
+static inline const struct Second *second_of(const char *name) {
+  for (int i = 0; i < SECONDS; i++)
+    if (!strcmp(seconds[i].name, name)) return &seconds[i];
+  return NULL;
+}
 
 // What a problem may ask for, and the parameter of the templates that have it.
 static const struct { const char *text, *param; } rules[] = {
@@ -206,7 +227,7 @@ static inline void bench_problem(Bench *b, const Params *p, const char *text, co
   Status st = mutant_open(&m, b->session, b->dev, b->tmpl->name, p, problem);
   if (st == ST_OK) {
     b->problems++;
-    score_problem(&m, b->steps, depth, &b->score);
+    score_problem(&m, b->first, b->steps, depth, &b->score);
   } else {
     bool wrong = !m.run.op || is_known(m.run.op);
     b->wrong += wrong;
@@ -242,13 +263,14 @@ static inline bool is_swept(const char *name) {
 static inline void bench_cases(Bench *b, const Case *cases, int n, int schedules) {
   Depth depth = {b->deep ? ROUND : schedules, 1, b->deep};
   for (int i = 0; i < n; i++) {
-    bool decode = strstr(cases[i].problem, "chunks=") != NULL, has = true;
+    bool decode = cases[i].problem && strstr(cases[i].problem, "chunks="), has = true;
     Params p = b->base;
     for (int k = 0; k < 2 && cases[i].set[k][0]; k++) {
       has &= decl_of(b, cases[i].set[k][0]) != NULL;
       p = with(b, &p, cases[i].set[k][0], cases[i].set[k][1]);
     }
-    if (!has || !is_legal(b, &p) || decode != (b->tmpl->kind == KIND_DECODE)) continue;
+    has &= cases[i].problem && decode == (b->tmpl->kind == KIND_DECODE);
+    if (!has || !is_legal(b, &p)) continue;
     b->variants++;
     bench_problem(b, &p, cases[i].problem, &depth);
   }
@@ -279,6 +301,9 @@ static inline void bench_sweep(Bench *b) {
 static inline void bench_all(Bench *b) {
   if (!strcmp(b->tmpl->name, "decode_latent")) {
     bench_cases(b, latent_cases, LATENT_CASES, 2);
+  } else if (b->first) {
+    bench_base(b, 0, (Depth){ROUND, 1, b->deep});
+    bench_cases(b, second_of(b->name)->cases, 7, ROUND);
   } else {
     bench_base(b, 0, (Depth){ROUND, 1, b->deep});
     bench_sweep(b);
@@ -296,16 +321,28 @@ static inline int launches_of(const Bench *b) {
 
 static inline void bench_open(Bench *b, Session *s, Device *dev, const TemplateInfo *t,
                               const char *list) {
-  *b = (Bench){.arena = arena_new(), .session = s, .dev = dev, .tmpl = t,
-               .deep = getenv("MUTANTS_DEEP") != NULL};
+  *b = (Bench){.arena = arena_new(), .diag = diag_new(), .session = s, .dev = dev, .tmpl = t,
+               .name = t->name, .deep = getenv("MUTANTS_DEEP") != NULL};
+  const struct Second *second = second_of(t->name);
+  if (second) assert_int_equal(session_template(s, second->front, &b->tmpl, b->diag), ST_OK);
   b->score.arena = b->arena;
   b->score.list = list;
   b->base = smallest(b);
+  for (int k = 0; second && k < 2; k++) {
+    const char *const *set = second->cases[0].set[k];
+    b->base = with(b, &b->base, set[0], set[1]);
+  }
+  b->first = second != NULL;
   b->steps = launches_of(b);
 }
 
+static inline void bench_close(Bench *b) {
+  arena_free(b->arena);
+  diag_free(b->diag);
+}
+
 static inline bool is_scored(const TemplateInfo *t) {
-  return t->kind == KIND_PREFILL || t->kind == KIND_DECODE;
+  return t->kind == KIND_PREFILL || t->kind == KIND_DECODE || second_of(t->name);
 }
 
 static inline void print_score(const Bench *b) {
@@ -317,7 +354,7 @@ static inline void print_score(const Bench *b) {
   }
   print_message("%s: %d variants, %d problems: %d mutants, %d behave differently; told by the "
                 "sanitizer %d, by the reference %d, by either %d\n",
-                b->tmpl->name, b->variants, b->problems, b->score.n, changed, sanitizer, verifier,
+                b->name, b->variants, b->problems, b->score.n, changed, sanitizer, verifier,
                 caught);
 }
 

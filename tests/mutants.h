@@ -298,11 +298,12 @@ static inline Judgement judge_scored(MutantRun *m, const Scored *x, const Depth 
   return judge_mutant(m, &t);
 }
 
-// Every mutant of the problem's first `steps` launches that was not caught before; of the masks
-// every `stride`-th.
-static inline void score_problem(MutantRun *m, int steps, const Depth *depth, Score *score) {
+// Every mutant of the problem's launches `first` .. `steps` - 1 that was not caught before; of the
+// masks every `stride`-th.
+static inline void score_problem(MutantRun *m, int first, int steps, const Depth *depth,
+                                 Score *score) {
   int masks = 0;
-  for (int step = 0; step < steps && step < m->run.op->nsteps; step++) {
+  for (int step = first; step < steps && step < m->run.op->nsteps; step++) {
     Mutants all;
     list_mutants(m->arena, m->run.op->step[step].variant, &all);
     for (int i = 0; i < all.n; i++) {

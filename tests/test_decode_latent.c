@@ -109,17 +109,16 @@ static void bind_own(Fixture *f, Operator *op, const char *name, const void *hos
 
 // With check=1 an index that is none of the pool's and a length beyond the table are told of their
 // sequences, nobody else's memory is read, and the third sequence's answer is as ever.
-static void bad_tables_are_told(void **state) {
+static void bad_tables(Fixture *f, const char *variant) {
   enum { ROW = 16 * 512 };
   static uint16_t first[3 * ROW], again[3 * ROW];
   const int32_t good[] = {4, 2, 0, 1, 5, 6, 7, 3, 8}, lens[] = {40, 33, 20}, none[3] = {0};
   int32_t table[9], long_lens[] = {40, 1 << 30, 20}, told[3];
-  Fixture *f = *state;
   Params given = {0};
   Operator *op;
   Dense buffers = {0};
   PlanOpts plan = {.chunks = 3};
-  const char *name = fixture_variant(f, "decode_latent check=1", &given);
+  const char *name = fixture_variant(f, variant, &given);
   const char *text = "hq=16,hkv=1,sq=1,seqlens_k=40/33/20,page=16,pages=3,pool=9,d=576";
   const Problem *p = fixture_problem(f, text);
   device_sim_opts(f->sim, &(SimOpts){.threads = 1, .sanitize = true, .seed = 5});
@@ -146,6 +145,11 @@ static void bad_tables_are_told(void **state) {
   dense_free(f->sim, &buffers);
   operator_free(op);
   device_sim_opts(f->sim, &(SimOpts){.threads = 0});
+}
+
+static void bad_tables_are_told(void **state) {
+  bad_tables(*state, "decode_latent check=1");
+  bad_tables(*state, "decode_latent check=1 fused=0"); // both launches count keys
 }
 
 int main(void) {

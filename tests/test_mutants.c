@@ -23,7 +23,7 @@ static void test_sample(void **state) {
       if (x->j.changed && !is_caught(x)) uncaught++, print_error("not caught: %s\n", x->key);
       if (x->j.unplaced) unplaced++, print_error("a report without template line: %s\n", x->key);
     }
-    arena_free(b.arena);
+    bench_close(&b);
   }
   device_close(dev);
   session_close(s);

@@ -94,7 +94,7 @@ static void test_one(void **state) {
     bench_all(&b);
     print_score(&b);
     bad = b.wrong + check_list(&b) + check_rows(&b);
-    arena_free(b.arena);
+    bench_close(&b);
   }
   assert_int_equal(bad, 0);
 }

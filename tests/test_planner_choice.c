@@ -125,6 +125,36 @@ static void what_is_planned_is_right(void **state) {
   }
 }
 
+// An item of more than 16 pieces is merged by a second launch, which begins early where it may.
+static void many_pieces_take_a_second_launch(void **state) {
+  static const struct { const char *problem; int gpu; const char *fused, *overlap; } asked[] = {
+      {"b=1,hq=16,hkv=1,sq=1,sk=16384,d=576,dv=512,shared=1,dtype=bf16", SM_90A, "0", NULL},
+      {"b=16,hq=16,hkv=1,sq=1,sk=16384,d=576,dv=512,shared=1,dtype=bf16", SM_90A, NULL, NULL},
+      {"hq=8,hkv=1,sq=1,seqlens_k=9000/7000,d=128,dtype=bf16", SM_90A, "0", "1"},
+      {"hq=8,hkv=1,sq=1,seqlens_k=9000/7000,d=128,dtype=bf16", SM_80, "0", NULL},
+      {"hq=8,hkv=8,sq=1,seqlens_k=9000/7000,d=128,dtype=bf16", SM_90A, NULL, NULL},
+  };
+  Fixture *f = *state;
+  for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+    PlannerChoice c;
+    fixture_ok(f, choose(f, asked[i].problem, &gpus[asked[i].gpu], &c));
+    const char *fused = params_get(&c.params, "fused"), *early = params_get(&c.params, "overlap");
+    const char *want = asked[i].fused, *soon = asked[i].overlap;
+    if (strcmp(fused ? fused : "", want ? want : "") ||
+        strcmp(early ? early : "", soon ? soon : ""))
+      fail_msg("%s: fused=%s overlap=%s", asked[i].problem, fused, early);
+    assert_true(!want == !strstr(c.why, " pieces of an item"));
+  }
+  const char *text = asked[0].problem;
+  PlannerTable none = {0};
+  PlannerChoice c;
+  Params given = {0};
+  params_set(f->a, &given, "fused", "1");
+  fixture_ok(f, planner_choose(f->s, f->a, &none, &(PlannerAsk){.given = &given},
+                               fixture_problem(f, text), &gpus[SM_90A], &c, f->d));
+  assert_string_equal(params_get(&c.params, "fused"), "1");
+}
+
 static void what_was_passed_over_is_told(void **state) {
   Fixture *f = *state;
   PlannerChoice c;
@@ -172,6 +202,7 @@ static void every_template_of_the_order_is_there(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_feature_has_its_template),
+      cmocka_unit_test(many_pieces_take_a_second_launch),
       cmocka_unit_test(what_was_passed_over_is_told),
       cmocka_unit_test(every_template_of_the_order_is_there),
       cmocka_unit_test(what_is_planned_is_right),

@@ -70,6 +70,8 @@ static void test_decode_reads_once(void **state) {
                2 * 33 * 512);
   check_decode(k, s, SPAN, "head_dim=128 dtype=f16", "b=2,hq=8,hkv=2,sq=1,sk=301,d=128", 7,
                2 * 2 * 2 * 301 * 256);
+  check_decode(k, s, SPAN, "head_dim=128 dtype=f16 fused=0", "b=1,hq=8,hkv=1,sq=1,sk=301,d=128", 7,
+               2 * 301 * 256);
   check_decode(k, s, SPAN, "head_dim=64 dtype=bf16", "b=3,hq=6,hkv=1,sq=2,sk=77,d=64", 50,
                3 * 2 * 77 * 128);
   check_decode(k, s, SPAN, "head_dim=256 dtype=bf16", "b=2,hq=1,hkv=1,sq=1,sk=33,d=256", 2,
@@ -81,6 +83,8 @@ static void test_decode_reads_once(void **state) {
   // K and V are one tensor: 1,152 bytes a key
   check_decode(k, s, LATENT, "dtype=bf16", "b=3,hq=16,hkv=1,sq=2,sk=301,d=576,dv=512", 7,
                3 * 301 * 1152);
+  check_decode(k, s, LATENT, "dtype=bf16 fused=0", "b=1,hq=16,hkv=1,sq=2,sk=301,d=576,dv=512", 4,
+               301 * 1152);
   check_decode(k, s, FMA, "tile_q=4", "b=2,hq=8,hkv=2,sq=1,sk=301,d=128", 7, 2 * 2 * 2 * 301 * 512);
   check_decode(k, s, FMA, "tile_q=8", "b=1,hq=16,hkv=2,sq=1,sk=301,d=128", 3, 2 * 2 * 301 * 512);
   session_close(s);
