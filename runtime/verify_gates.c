@@ -13,14 +13,8 @@ const char *const gate_names[] = {"closed-form", "integer", "constant-v", "cance
                                   "reference", "unseen", "grid"};
 const int gate_nnames = sizeof gate_names / sizeof *gate_names;
 
-static bool known(const char *name) {
-  for (int i = 0; i < gate_nnames; i++)
-    if (!strcmp(gate_names[i], name)) return true;
-  return false;
-}
-
 GateResult *gate_new(GateRun *g, const char *name) {
-  assert(g->verdict->ngates < VERIFY_MAX_GATES && known(name));
+  assert(g->verdict->ngates < VERIFY_MAX_GATES);
   GateResult *r = &g->verdict->gate[g->verdict->ngates++];
   *r = (GateResult){.name = name, .run = true, .passed = true};
   return r;

@@ -28,7 +28,7 @@ Status gate_one_key(GateRun *g, Diag *d);
 Status gate_reference(GateRun *g, Diag *d); // reference, unseen, grid
 Status gate_expect(GateRun *g, const Source *rows, Diag *d);
 
-// All gates by name: gate_new takes no other.
+// The gates that every variant of attention is held to (a hook has one of its own besides).
 extern const char *const gate_names[];
 extern const int gate_nnames;
 // What equal weights are held to, for verify_settings.

@@ -223,10 +223,11 @@ static void in_fp32(void **state) {
       {FMA "tile_q=2 warps=1 stages=2", many},
       {FMA "unroll=1 stages=3", many},
       {FMA "tile_q=8 warps=2 unroll=1", many},
-      // every lane of a group has a row of its own, every second, every fourth one; half a tile of rows
+      // every lane of a group has a row of its own, every second, every fourth one; half a tile
       {FMA "tile_q=8 lanes=8", "b=1,hq=14,hkv=2,sq=1,sk=150,d=64,chunks=3"},
       {FMA "tile_q=8", "b=2,hq=16,hkv=2,sq=2,sk=150,d=128,causal=1,chunks=2"},
-      {FMA "tile_q=8 lanes=32 unroll=4 stages=4", "b=1,hq=12,hkv=1,sq=1,sk=333,d=128,wl=99,softcap=9"},
+      {FMA "tile_q=8 lanes=32 unroll=4 stages=4",
+       "b=1,hq=12,hkv=1,sq=1,sk=333,d=128,wl=99,softcap=9"},
       {FMA "fetch=256 warps=4 stages=4", many},
       {FMA, "b=2,hq=2,sq=1,sk=0,d=64"},
       {FMA "warps=1", "b=1,hq=2,sq=2,sk=1,d=128,chunks=4,causal=1"},

@@ -35,8 +35,9 @@ static void split_tf32_is_not_biased(void **state) {
   static const struct { int d; double lse; } cases[] = {{128, 4.5e-6}, {256, 8e-6}};
   for (int i = 0; i < 4; i++) {
     Fixture *f = *state;
-    const char *problem = arena_printf(f->a, "b=1,hq=4,hkv=2,sq=100,sk=133,d=%d,causal=%d,dtype=f32",
-                                       cases[i / 2].d, i % 2);
+    const char *problem =
+        arena_printf(f->a, "b=1,hq=4,hkv=2,sq=100,sk=133,d=%d,causal=%d,dtype=f32",
+                     cases[i / 2].d, i % 2);
     Verdict v = fixture_verify(f, MMA, problem, &(VerifyOpts){.seed = 3, .threads = 2}, ST_OK);
     for (int g = 0; g < v.ngates; g++)
       if (!strcmp(v.gate[g].name, "reference"))
