@@ -75,13 +75,19 @@ FACTORS = "the computing warps' load of descale_v, which they don't use, is left
 # A thread's part of the products of prefill_wgmma's producers, which ptxas leaves to the consumers.
 PRODUCERS = "products of the scale are left to the consumers: 128 threads of a block have none"
 
+# Metrics of instructions take P0 for false in LDGSTS.BYPASS: @P0 copies nothing, @!P0 copies with every lane.
+GUARD = "LDGSTS.BYPASS with the guard P0, which the metric takes for false; l1tex__t_sectors has them"
+
 # Kernel, words of the launch's line, figure, the profiler's of ours, why.
 EXPLAINED = [
     ("decode_splitk", "", "shared load wavefronts", times(24, 32),
      "24 LDS of 32: 8 words stay in registers"),
     ("combine", "", "shared load wavefronts", times(12, 16), "8 LDS and 2 LDS.128 for 16 ld.shared"),
-    ("prefill_mma", "head_dim=64 dtype=f16 causal", "shared cp.async wavefronts", times(1, 2),
-     "half can't be: 2048 wavefronts of 128 bytes for 524288 bytes"),
+    *(("prefill_mma", words, "shared cp.async wavefronts",
+       less(1, '${guard or ""}cp.async', "shared/cp_async/wavefronts"), GUARD)
+      for words in ("head_dim=64 dtype=f16 causal", "head_dim=64 varlen")),
+    *((f"e_cg_{kernel}", "", "shared cp.async wavefronts", times(n, ours), GUARD)
+      for kernel, n, ours in (("guard", 0, 4), ("not", 0, 4), ("guards", 24, 28), ("half", 4, 2), ("loop", 32, 8))),
     *((f"a_16_cg_{kernel}", "", "global read sectors", times(n, 32),
        "l1tex__m_xbar2l1tex_read_sectors has 32, as ours: what comes from L2")
       for kernel, n in (("rotated", 20), ("same", 16), ("src64", 16), ("src32", 16))),
