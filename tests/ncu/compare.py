@@ -171,7 +171,10 @@ def verdict(metric, line, a, b, counts):
         return "", False
     if metric.bound is None:
         return metric.why, False
-    least, why = explained(metric.name, line, counts, a)
+    try:
+        least, why = explained(metric.name, line, counts, a)
+    except LookupError as error:
+        return f"BEYOND: {error}", True
     if least is None:
         return why, False
     most, causes = least, []
