@@ -52,6 +52,24 @@ need_install() {
 
 cores() { nproc 2>/dev/null || echo 2; }
 
+# told LOG: keeps what a build says in LOG, and prints a line for every tenth of it.
+told() {
+  local line tenth=0 now
+  while IFS= read -r line; do
+    printf '%s\n' "$line" >>"$1"
+    now=$tenth
+    if [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]]; then # ninja
+      now=$((10 * BASH_REMATCH[1] / BASH_REMATCH[2]))
+    elif [[ $line =~ ^\[\ *([0-9]+)%\] ]]; then # make
+      now=$((BASH_REMATCH[1] / 10))
+    fi
+    if [ "$now" -gt "$tenth" ]; then
+      tenth=$now
+      say "  built: ${tenth}0 %"
+    fi
+  done
+}
+
 # build PRESET TARGET...: configures and builds; what the tools say is shown when they fail.
 build() {
   local preset=$1 log generator=()
@@ -62,8 +80,9 @@ build() {
   local dir=build
   if [ "$preset" != default ]; then dir=build-$preset; fi
   if [ -f "$dir/CMakeCache.txt" ]; then generator=(); fi
-  if ! { cmake --preset "$preset" "${generator[@]}" &&
-    cmake --build "$dir" -j "$(cores)" ${1:+--target "$@"}; } >"$log" 2>&1; then
+  say "  configuring"
+  if ! { cmake --preset "$preset" "${generator[@]}" >"$log" 2>&1 &&
+    cmake --build "$dir" -j "$(cores)" ${1:+--target "$@"} 2>&1 | told "$log"; }; then
     grep -E -A12 'error|Error' "$log" | head -n 60 >&2 || tail -n 40 "$log" >&2
     rm -f "$log"
     return 1

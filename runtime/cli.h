@@ -14,7 +14,7 @@
     "write a variant's PTX to standard output or to a file")                                       \
   X(DUMP, dump, "TEMPLATE|FILE.ptx [name=value ...]", 1, 1, true, true,                            \
     "show PTX with its template lines, statistics, machine code or differences")                   \
-  X(CHECK, check, "FILE.ptx ...", 1, -1, false, true, "parse and check PTX from anywhere")         \
+  X(CHECK, check, "FILE.ptx|- ...", 1, -1, false, true, "parse and check PTX from anywhere")       \
   X(VERIFY, verify, "TEMPLATE [name=value ...]", 1, 1, true, true,                                 \
     "run a variant and hold its answers against the reference")                                    \
   X(BENCH, bench, "TEMPLATE [name=value ...]", 1, 1, true, true,                                   \
