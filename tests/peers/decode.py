@@ -102,9 +102,11 @@ class Data:
             k, v = self.k[b, :n, h].double() * self.k_scale, self.v[b, :n, h].double() * self.v_scale
             s = q @ k.T * self.scale
             want.append((torch.softmax(s, -1) @ v).view(c["sq"], group, -1))
-            s = s.float()
+            wide = self.dtype == torch.float32  # sums in fp32 are then the error of the plain formula
+            s = q.float() @ k.float().T * self.scale if wide else s.float()
             p = torch.exp(s - s.amax(-1, keepdim=True))
-            o = (p.to(self.dtype).double() @ v).float() / p.sum(-1, keepdim=True)
+            o = p @ v.float() if wide else (p.to(self.dtype).double() @ v).float()
+            o /= p.sum(-1, keepdim=True)
             plain.append(o.to(self.dtype).double().view(c["sq"], group, -1))
         return torch.cat(want, 1), torch.cat(plain, 1)
 
