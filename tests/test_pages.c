@@ -11,8 +11,8 @@ static Variant *build(Pages *p, const TemplateInfo *t, const Params *given, cons
 
 // ---- kernels.md: what each kernel takes ---------------------------------------------------------
 static char *joined(Pages *p, const ParamDecl *d) {
-  char *s = "";
-  for (int i = 0; i < d->nvalues; i++)
+  char *s = d ? "" : "-";
+  for (int i = 0; d && i < d->nvalues; i++)
     s = arena_printf(p->a, "%s%s%s", s, i ? " " : "", d->values[i]);
   return s;
 }
