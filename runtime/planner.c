@@ -1,6 +1,7 @@
 // The planner's table.
 #include "planner.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,6 +173,34 @@ static const char *why_not(PlannerQuestion *q, const PlannerRow *r, PlannerChoic
   return why_not_text(q, r, choice);
 }
 
+static int rank_of(PlannerQuestion *q, const char *name, TemplateKind *kind) {
+  const TemplateInfo *info;
+  Diag *quiet = diag_new();
+  Status st = session_template(q->session, name, &info, quiet);
+  diag_free(quiet);
+  *kind = st ? KIND_HELPER : info->kind;
+  return st || !info->rank ? INT_MAX : info->rank;
+}
+
+static bool of_here(const PlannerQuestion *q, const PlannerRow *r) {
+  return !strcmp(r->shape, q->shape) && !strcmp(r->device, q->dev->name) &&
+         !strcmp(r->driver, q->dev->driver);
+}
+
+// A row says how a template is best run, and it takes two to say which of them is faster: one that
+// ranks behind the candidate is taken only where the candidate has a row, too.
+static const char *outranked(PlannerQuestion *q, const PlannerTable *t, const PlannerRow *r) {
+  TemplateKind of_row, of_candidate;
+  if (!q->candidate || !strcmp(r->template_name, q->candidate)) return NULL;
+  int row = rank_of(q, r->template_name, &of_row);
+  int candidate = rank_of(q, q->candidate, &of_candidate);
+  if (of_row == of_candidate && row < candidate) return NULL;
+  for (int i = 0; i < t->n; i++)
+    if (of_here(q, &t->v[i]) && !strcmp(t->v[i].template_name, q->candidate)) return NULL;
+  return arena_printf(q->arena, "%s is usually faster than %s, and has no row of this shape",
+                      q->candidate, r->template_name);
+}
+
 // The first row of the problem's shape that holds.
 static bool by_row(PlannerQuestion *q, const PlannerTable *t, PlannerChoice *out) {
   Arena *a = q->arena;
@@ -180,7 +209,8 @@ static bool by_row(PlannerQuestion *q, const PlannerTable *t, PlannerChoice *out
     const PlannerRow *r = &t->v[i];
     if (strcmp(r->shape, q->shape)) continue;
     if (q->ask->template_name && strcmp(r->template_name, q->ask->template_name)) continue;
-    const char *why = why_not(q, r, out);
+    const char *why = of_here(q, r) ? outranked(q, t, r) : NULL;
+    if (!why) why = why_not(q, r, out);
     if (!why) {
       out->row = r;
       out->why = arena_printf(a, "%s:%u: %s%s%s", r->file, r->line, r->measured,
@@ -222,6 +252,7 @@ static Status choose_template(PlannerQuestion *q, const PlannerTable *t, Planner
   Status st = planner_candidate(q, &found, &fit, d);
   if (st) return *out = found, st;
   problem_fill_from_params(q->problem, &fit.resolved);
+  q->candidate = found.template_name;
   q->shape = planner_shape_of(a, q->problem, &fit.resolved);
   if (by_row(q, t, out)) return ST_OK;
   found.shape = out->shape;

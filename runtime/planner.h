@@ -175,6 +175,7 @@ typedef struct PlannerQuestion {
   const DeviceInfo *dev;
   Params of_shape;   // of those given: what makes the shape (varlen=1), which a row has, too
   bool plain;        // nothing else is asked for
+  const char *candidate; // what would run without a row; NULL: a template was named
   const char *shape; // once a template is known
   PlannerBuilt *built; int nbuilt, built_cap;
 } PlannerQuestion;

@@ -298,6 +298,46 @@ static void given_parameters_must_be_the_rows(void **state) {
   close_setup(&u);
 }
 
+// What a template is best run with says nothing of another one that was not measured.
+static void a_row_does_not_outvote_a_better_template(void **state) {
+  (void)state;
+  Setup u = make_setup();
+  Arena *a = u.d->arena;
+  static const struct { const char *problem, *first, *second, *want, *passed; } cases[] = {
+      {"b=1,hq=4,sq=512,sk=512,d=64,dtype=bf16", "prefill_mma", NULL, NULL,
+       "p.txt:1: prefill_wgmma is usually faster than prefill_mma, and has no row of this shape"},
+      {"b=1,hq=4,sq=512,sk=512,d=64,dtype=bf16", "prefill_mma", "prefill_wgmma", "prefill_mma",
+       NULL},
+      {"b=1,hq=4,sq=512,sk=512,d=64,dtype=bf16", "prefill_wgmma", "prefill_mma", "prefill_wgmma",
+       NULL},
+      {"b=1,hq=4,sq=512,sk=512,d=64,dtype=bf16", "decode_span", NULL, NULL,
+       "p.txt:1: prefill_wgmma is usually faster than decode_span, and has no row of this shape"},
+      // decode_mma comes first for few items alone; decode_span may be faster there.
+      {"b=1,hq=4,sq=1,sk=512,d=64,dtype=bf16", "decode_span", NULL, "decode_span", NULL},
+      {"b=99,hq=4,sq=1,sk=512,d=64,dtype=bf16", "decode_mma", NULL, NULL,
+       "p.txt:1: decode_span is usually faster than decode_mma, and has no row of this shape"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    u.p = problem_of(a, cases[i].problem, u.d);
+    const char *form = "GPU | 1.2 | 0123456789abcdef | %s | %s |  | 9 us\n";
+    const char *shape = planner_shape(a, u.p);
+    const char *rows = arena_printf(a, form, cases[i].first, shape);
+    if (cases[i].second)
+      rows = arena_printf(a, "%s%s", rows, arena_printf(a, form, cases[i].second, shape));
+    PlannerChoice c = choose_with(&u, rows, &(PlannerAsk){0});
+    if (cases[i].want) {
+      if (!c.row) fail_msg("%zu: %s", i, c.passed[0]);
+      assert_string_equal(c.template_name, cases[i].want);
+    } else {
+      assert_null(c.row);
+      assert_string_equal(c.passed[0], cases[i].passed);
+    }
+    c = choose_with(&u, rows, &(PlannerAsk){.template_name = cases[i].first}); // named: its own
+    assert_int_equal(c.row->line, 1);
+  }
+  close_setup(&u);
+}
+
 static void a_rows_parameters_with_a_hook(void **state) {
   (void)state;
   Setup u = make_setup();
@@ -480,6 +520,7 @@ int main(void) {
       cmocka_unit_test(what_is_given_is_part_of_the_shape),
       cmocka_unit_test(row_of_an_older_text_is_taken_and_said),
       cmocka_unit_test(given_parameters_must_be_the_rows),
+      cmocka_unit_test(a_row_does_not_outvote_a_better_template),
       cmocka_unit_test(a_rows_parameters_with_a_hook),
       cmocka_unit_test(rules_are_part_of_the_shape),
       cmocka_unit_test(sweeps_make_rows_that_parse),
