@@ -80,15 +80,11 @@ const char *const planner_left_text[LEFT_COUNT] = {
 };
 
 bool planner_takes(Session *s, const char *template_name) {
-  const TemplateInfo **all;
-  int n;
+  const TemplateInfo *t;
   Diag *quiet = diag_new();
-  Status st = session_templates(s, &all, &n, quiet);
+  Status st = session_template(s, template_name, &t, quiet);
   diag_free(quiet);
-  for (int i = 0; i < n && !st; i++)
-    if (!strcmp(all[i]->name, template_name))
-      return all[i]->kind == KIND_PREFILL || all[i]->kind == KIND_DECODE;
-  return false;
+  return !st && (t->kind == KIND_PREFILL || t->kind == KIND_DECODE);
 }
 
 // Why a result can't be a row, LEFT_COUNT where it can.

@@ -367,6 +367,22 @@ static void only_the_same_measurement_stands(void **state) {
   close_sweep(&w);
 }
 
+// What a stamp is made of: the tolerances as the page has them, and how long is timed.
+static void stamps_are_of_gates_and_timer(void **state) {
+  (void)state;
+  Arena *a = arena_new();
+  const char *gates = verify_settings(a);
+  // 2 e + ulp(1) of bf16, f16's ulp is none of them; 4 e + ulp(1) for e4m3's bf16.
+  assert_non_null(strstr(gates, arena_printf(a, " %a ", 2 + 0x1p-7)));
+  assert_non_null(strstr(gates, arena_printf(a, " %a ", 4 + 0x1p-7)));
+  assert_null(strstr(gates, arena_printf(a, " %a ", 2 + 0x1p-10)));
+  assert_non_null(strstr(gates, " unseen grid "));
+  assert_true(!strncmp(timer_settings(a), "timer 5 200 20 2000 20 5 ", 25));
+  assert_true(!strncmp(tune_stamp(a), "0.1.0 ", 6));
+  assert_int_equal(strlen(tune_stamp(a)), 6 + 16);
+  arena_free(a);
+}
+
 // ---- scripts that are wrong ---------------------------------------------------------------------
 
 static void assert_script_says(const char *lua, const char *what) {
@@ -537,6 +553,7 @@ int main(void) {
       cmocka_unit_test(results_are_stored_and_point_at_predictions),
       cmocka_unit_test(a_killed_sweep_goes_on),
       cmocka_unit_test(only_the_same_measurement_stands),
+      cmocka_unit_test(stamps_are_of_gates_and_timer),
       cmocka_unit_test(wrong_scripts_are_told_apart),
       cmocka_unit_test(built_in_scripts_can_be_run),
       cmocka_unit_test(unknown_axis_is_named_with_its_neighbour),
