@@ -174,21 +174,24 @@ Status planner_merge(Session *s, Arena *a, const Source *table, const PlannerRow
   return ST_OK;
 }
 
+static Status write_table(Arena *a, const char *path, const char *text, Diag *d) {
+  Outfile out;
+  Status st = outfile_open(a, path, &out, d);
+  if (st) return st;
+  fputs(text, out.f);
+  return outfile_commit(&out, d);
+}
+
 Status planner_put(Session *s, Arena *a, const char *path, const PlannerRows *rows,
                    PlannerMerge *done, Diag *d) {
   Source *table = NULL;
   const char *text;
-  Outfile out;
   int lock; // two that read the same table would each lose the other's rows
   Status st = outfile_lock(a, path, &lock, d);
   if (st) return st;
   if (!access(path, F_OK)) st = source_read(a, path, &table, d);
   if (!st) st = planner_merge(s, a, table, rows, &text, done, d);
-  if (!st) st = outfile_open(a, path, &out, d);
-  if (!st) {
-    fputs(text, out.f);
-    st = outfile_commit(&out, d);
-  }
+  if (!st) st = write_table(a, path, text, d);
   outfile_unlock(lock);
   return st;
 }
