@@ -59,8 +59,9 @@ static void give_workspace(psm_session *s, psm_device *dev, psm_operator *op) {
 
 int main(int argc, char **argv) {
   const char *where = argc > 1 ? argv[1] : "auto";
-  int64_t keys = argc > 2 ? strtoll(argv[2], NULL, 10) : 1000;
-  if (keys < 1 || keys > 1 << 20) {
+  char *end = "";
+  int64_t keys = argc > 2 ? strtoll(argv[2], &end, 10) : 1000;
+  if (argc > 3 || *end || keys < 1 || keys > 1 << 20) {
     fputs("usage: example_decode [DEVICE [SEQLEN_K]], 1 to 1048576 keys\n", stderr);
     return PSM_INPUT;
   }

@@ -26,6 +26,10 @@ static psm_status generate(psm_session *s, const char *name, const char *params,
 }
 
 int main(int argc, char **argv) {
+  if (argc > 4) {
+    fputs("usage: example_embed [TEMPLATE [\"NAME=VALUE ...\" [TARGET]]]\n", stderr);
+    return PSM_INPUT;
+  }
   psm_session *s;
   psm_status st = psm_session_open(NULL, &s);
   if (!st && argc < 2) st = list(s);

@@ -166,11 +166,17 @@ static double check(Cache *c, int token) {
 
 int main(int argc, char **argv) {
   const char *where = argc > 1 ? argv[1] : "auto";
+  int named = !strncmp(where, "cuda:", 5) && where[5], index = 0;
+  char *end = "";
+  if (named) index = (int)strtol(where + 5, &end, 10);
+  if (argc > 2 || *end || index < 0 || (!named && strcmp(where, "auto") && strcmp(where, "sim"))) {
+    fputs("usage: example_paged [auto|sim|cuda:N]\n", stderr);
+    return PSM_INPUT;
+  }
   Gpu gpu = {NULL, NULL, NULL, NULL, NULL};
   Cache c;
   psm_status st = psm_session_open(NULL, &c.s);
   must(c.s, st);
-  int index = strncmp(where, "cuda:", 5) ? 0 : atoi(where + 5);
   int on_gpu = strcmp(where, "sim") && gpu_open(&gpu, index);
   if (on_gpu)
     must(c.s, psm_device_adopt(c.s, gpu.context, gpu.stream, &c.dev));

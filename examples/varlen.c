@@ -90,6 +90,10 @@ static int count_wrong(const int32_t *at_q, const uint16_t *o, const float *lse)
 
 int main(int argc, char **argv) {
   const char *where = argc > 1 ? argv[1] : "auto", *name = argc > 2 ? argv[2] : "prefill_mma";
+  if (argc > 3) {
+    fputs("usage: example_varlen [DEVICE [TEMPLATE]]\n", stderr);
+    return PSM_INPUT;
+  }
   int32_t at_q[BATCH + 1] = {0}, at_k[BATCH + 1] = {0};
   for (int b = 0; b < BATCH; b++) {
     at_q[b + 1] = at_q[b] + len_q[b];

@@ -8,6 +8,7 @@
 
 #include "cmd.h"
 #include "interrupt.h"
+#include "outfile.h"
 #include "ptxsmith.h"
 
 typedef Status VerbFn(Cmd *c);
@@ -43,10 +44,11 @@ Status cmd_version(Cmd *c) {
 static Status flush_output(Diag *d) {
   errno = 0;
   if (!fflush(stdout) && !ferror(stdout)) return ST_OK;
-  const char *why = errno ? strerror(errno) : "can't be written";
+  int err = errno;
   struct pollfd out = {.fd = STDOUT_FILENO};
   if (poll(&out, 1, 0) == 1 && out.revents & POLLERR) return ST_OK;
-  return diag_error(d, NOWHERE, "standard output: %s", why);
+  if (!err) err = outfile_why(STDOUT_FILENO);
+  return diag_error(d, NOWHERE, "standard output: %s", err ? strerror(err) : "can't be written");
 }
 
 static int exit_code(Status st) { return st == ST_INTERRUPTED ? 130 : (int)st; }

@@ -32,10 +32,17 @@ Status outfile_open(Arena *a, const char *path, Outfile *out, Diag *d) {
   return cannot_write(path, err, d);
 }
 
+int outfile_why(int fd) {
+  errno = 0;
+  return write(fd, "\n", 1) == 1 ? 0 : errno;
+}
+
 Status outfile_commit(Outfile *o, Diag *d) {
   errno = 0;
   bool bad = fflush(o->f) || ferror(o->f);
+  int why = bad && !errno ? outfile_why(fileno(o->f)) : errno;
   bad = fclose(o->f) || bad;
+  if (!errno) errno = why;
   o->f = NULL;
   if (!bad && (!o->temp || !rename(o->temp, o->path))) return ST_OK;
   int err = errno;
@@ -65,6 +72,26 @@ Status outfile_folder(Arena *a, const char *dir, Diag *d) {
   if (stat(path, &st) || !S_ISDIR(st.st_mode)) return cannot_write(dir, ENOTDIR, d);
   if (access(path, W_OK | X_OK)) return cannot_write(dir, errno, d);
   return ST_OK;
+}
+
+const char *outfile_missing(Arena *a, const char *dir) {
+  struct stat st;
+  for (const char *p = dir + 1; *dir && *p; p++) {
+    if (*p != '/') continue;
+    const char *parent = arena_strndup(a, dir, (size_t)(p - dir));
+    if (stat(parent, &st)) return parent;
+  }
+  return stat(dir, &st) ? arena_strdup(a, dir) : NULL;
+}
+
+void outfile_unmake(Arena *a, const char *dir, const char *missing) {
+  char *path = arena_strdup(a, dir);
+  size_t least = missing ? strlen(missing) : SIZE_MAX;
+  for (size_t n = strlen(path); n >= least && n; n--) {
+    if (path[n] && path[n] != '/') continue;
+    path[n] = 0;
+    if (path[n - 1] != '/' && rmdir(path)) return;
+  }
 }
 
 // ---- before the work ---------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "outfile.h"
 
@@ -169,11 +170,17 @@ Status run_launch(Device *dev, Launch *l, const PtxModule *m, const PtxFunc *ent
 
 // ---- what came out ------------------------------------------------------------------------------
 Status run_save(Arena *a, const char *dir, const RunArg *args, int n, Diag *d) {
+  const char *missing = outfile_missing(a, dir), **written = arena_array(a, const char *, n + 1);
+  int nwritten = 0;
   Status st = outfile_folder(a, dir, d);
-  for (int i = 0; i < n && !st; i++)
-    if (args[i].role >= RUN_INOUT)
-      st = npy_write(a, arena_printf(a, "%s/arg%d.npy", dir, i), args[i].type->npy, args[i].rank,
-                     args[i].shape, args[i].data, d);
+  for (int i = 0; i < n && !st; i++) {
+    if (args[i].role < RUN_INOUT) continue;
+    const char *path = arena_printf(a, "%s/arg%d.npy", dir, i);
+    st = npy_write(a, path, args[i].type->npy, args[i].rank, args[i].shape, args[i].data, d);
+    if (!st) written[nwritten++] = path;
+  }
+  while (st && nwritten) unlink(written[--nwritten]); // all or none
+  if (st) outfile_unmake(a, dir, missing);
   return st;
 }
 

@@ -36,3 +36,10 @@ if command -v pkg-config >/dev/null; then
   cc "$examples/embed.c" $(pkg-config --cflags --libs ptxsmith) "-Wl,-rpath,$lib" -o "$scratch/shared"
   same "$scratch/shared"
 fi
+
+# Absolute folders stand in the .pc file as they are.
+cmake -S "$examples/.." -B "$scratch/absolute" -DBUILD_TESTING=OFF -DCMAKE_INSTALL_PREFIX="$scratch/p" \
+  -DCMAKE_INSTALL_LIBDIR="$scratch/l" >>"$scratch/log"
+grep -qx "prefix=$scratch/p" "$scratch/absolute/ptxsmith.pc"
+grep -qx "libdir=$scratch/l" "$scratch/absolute/ptxsmith.pc"
+grep -qxF 'includedir=${prefix}/include' "$scratch/absolute/ptxsmith.pc"
