@@ -25,7 +25,8 @@ Status outfile_probe_folder(Arena *a, const char *dir, const char *const *names,
 // (the file is another one after each change) and leaves nothing behind.
 Status outfile_lock(Arena *a, const char *path, int *lock, Diag *d);
 void outfile_unlock(int lock);
-// Why a write failed before this, whose errno is gone: that of one more byte; 0 when it goes through.
+// Why a write failed before this, whose errno is gone: that of one more byte; 0 when that goes
+// through.
 int outfile_why(int fd);
 // The first of a folder and its parents that is not there: for outfile_unmake, which removes again
 // what outfile_folder made, where it is empty.  NULL: all are there.
