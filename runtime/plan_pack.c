@@ -77,6 +77,15 @@ static int64_t whole_rounds(int64_t items, int64_t places, int64_t most) {
   return best;
 }
 
+// As many spans as places, or so few less that each is a whole item or the same part of one: an item
+// in one span has no pieces to store and to merge, and its tiles of rows read the same keys at the
+// same time.  An item to a span in up to four rounds; at most a 16th of the places idle.
+static int64_t whole_items(int64_t items, int64_t places) {
+  int64_t n = items < 1 ? 1 : items < places ? places / items * items : items;
+  int64_t all = (n + places - 1) / places * places;
+  return n <= 4 * places && all - n <= all / 16 ? n : places;
+}
+
 // Of the Problem and the Params alone: the same problem gives the same bits everywhere.  A variant
 // that keeps its loads in shared memory fills an SM with one or two blocks, and PLAN_SMS are
 // filled in whole rounds; others want enough blocks for a few to every SM.  No chunk of less than
@@ -95,7 +104,10 @@ int64_t plan_chunks(const Operator *op) {
     n = PLAN_SMS * (fit < 1 ? 1 : fit < 4 ? fit : 4);
     if (heads > 0 && n % heads <= n / 16) n -= n % heads;
     most = times(most, span_items(op));
-    if (problem_int(op->problem, "shared_kv", 0)) most = times(most, LEAST_KEYS / LEAST_LATENT);
+    if (problem_int(op->problem, "shared_kv", 0)) {
+      most = times(most, LEAST_KEYS / LEAST_LATENT);
+      if (!operator_arg(op, "seqlens_k")) n = whole_items(span_items(op), n);
+    }
     return n < most ? n : most > 0 ? most : 1;
   }
   if (smem > 0) n = whole_rounds(items, PLAN_SMS * (fit < 4 ? fit : 4), most);

@@ -146,6 +146,13 @@ static void chunks_fill_whole_rounds(void **state) {
       {"decode_span", "b=2,hq=8,sq=1,sk=0,d=128", 1},
       {"decode_span", "hq=40,hkv=1,sq=1,sk=1000,d=128", 12}, // three tiles of rows
       {"decode_latent", "hq=128,hkv=1,sq=1,sk=1000,d=576", 16}, // two of 64; 128 keys a span
+      {"decode_latent", "b=64,hq=128,hkv=1,sq=1,sk=8192,d=576", 128}, // whole items
+      {"decode_latent", "b=64,hq=128,hkv=1,sq=2,sk=4096,d=576", 256}, // in two rounds
+      {"decode_latent", "b=400,hq=128,hkv=1,sq=1,sk=4096,d=576", 132},
+      {"decode_latent", "b=16,hq=16,hkv=1,sq=1,sk=16384,d=576", 128}, // eighths
+      {"decode_latent", "b=50,hq=16,hkv=1,sq=1,sk=16384,d=576", 132}, // 100 would idle 32
+      {"decode_latent", "b=5,hq=16,hkv=1,sq=1,sk=9000,d=576", 130},
+      {"decode_latent", "hq=16,hkv=1,sq=1,seqlens_k=9000/9000/9000/9000/9000,d=576", 132},
   };
   Fixture *f = *state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
