@@ -13,7 +13,7 @@ by graph replay, interleaved, cold L2, medians of five processes; a difference u
 of a row is the least time that anything took in that run to read its K and V.  --screen measures variants
 beside each other; --serving measures pages and uneven lengths beside the same bytes in one piece; --latent
 the latent form (576 / 512, K and V of one tensor) beside plain PyTorch and FlashMLA where the package
-flash_mla loads, with TFLOP/s.  --latent has not been run on a GPU yet.
+flash_mla loads, with TFLOP/s.
 """
 import argparse
 import json

@@ -1,6 +1,6 @@
 """The latent form for decode.py: one KV head of 576 elements of which the first 512 are the value, in one
 tensor.  Peers: plain PyTorch, two batched products and a softmax between them, and FlashMLA where the package
-flash_mla loads.  Not run on a GPU yet."""
+flash_mla loads (which has not been tried)."""
 import math
 
 import torch
