@@ -180,6 +180,11 @@ static void in_spans(void **state) {
       {SPAN "tree=1 helpers=1", "b=5,hq=2,hkv=2,sq=1,sk=90,d=96,dtype=bf16,chunks=13"},
       {SPAN, "b=0,hq=2,sq=3,sk=5,d=64,dtype=f16"},
       {SPAN, "b=2,hq=2,sq=0,sk=5,d=64,dtype=f16"},
+      {SPAN "bulk=1 warps=2 stages=3", many},
+      {SPAN "bulk=1 tile_k=32 stages=2 q_regs=0 ahead=3 paged=1",
+       "b=3,hq=10,hkv=2,sq=2,sk=150,d=96,dtype=bf16,causal=1,page_size=7,chunks=7"},
+      {SPAN "bulk=1 tile_k=16", "b=2,hq=4,hkv=2,sq=1,sk=77,d=256,dtype=bf16,chunks=5"},
+      {SPAN "helpers=8 ahead=2 paged=1", "b=2,hq=20,hkv=2,sq=1,sk=300,d=64,dtype=f16,page_size=16,chunks=9"},
       {SPAN "sinks=1", "b=2,hq=4,sq=1,sk=50,d=64,dtype=f16,chunks=5"},
   };
   Fixture *f = *state;
@@ -212,6 +217,8 @@ static void in_spans_of_eight_bits(void **state) {
 static void in_spans_sanitized(void **state) {
   for (uint64_t schedule = 1; schedule <= 3; schedule++) {
     fixture_sanitized(*state, SPAN "warps=2 stages=3",
+                      "b=2,hq=6,hkv=2,sq=2,sk=175,d=64,dtype=bf16,causal=1,chunks=7", schedule);
+    fixture_sanitized(*state, SPAN "bulk=1 warps=2 stages=3 tile_k=16",
                       "b=2,hq=6,hkv=2,sq=2,sk=175,d=64,dtype=bf16,causal=1,chunks=7", schedule);
     fixture_sanitized(*state, SPAN "tree=1 tile_k=16 warps=2 helpers=2",
                       "b=1,hq=6,hkv=2,sq=1,sk=400,d=64,dtype=bf16,chunks=40", schedule);
