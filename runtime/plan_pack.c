@@ -101,6 +101,8 @@ int64_t plan_chunks(const Operator *op) {
   int64_t fit = SM_SMEM / (smem + 1024);
   if (of_all_keys(op)) { // one round, equal pieces; all heads in step where that idles few SMs
     int64_t heads = problem_int(op->problem, "heads_kv", 1);
+    int64_t meant = op->step[0].variant->launch.per_sm; // registers may not let in more
+    if (meant > 0 && fit > meant) fit = meant;
     n = PLAN_SMS * (fit < 1 ? 1 : fit < 4 ? fit : 4);
     if (heads > 0 && n % heads <= n / 16) n -= n % heads;
     most = times(most, span_items(op));
