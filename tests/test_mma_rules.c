@@ -86,6 +86,13 @@ static void windows_on_hopper(void **state) {
 
 static void rules_on_hopper(void **state) {
   static const Rules cases[] = {
+      // masks by bits: a row's word full, not full, two of them
+      {"window=1 tile_q=64 tile_k=128", .sq = 70, .sk = 260, .d = 64, .window = true, .left = 127,
+       .right = 3},
+      {"window=1 tile_q=64 tile_k=48", .sq = 70, .sk = 150, .d = 64, .window = true, .left = 31,
+       .right = 9},
+      {"window=1 tile_q=64 tile_k=224", .sq = 70, .sk = 460, .d = 64, .causal = 1, .window = true,
+       .left = 140, .right = -1},
       {"softcap=1 tile_k=64", .sq = 70, .sk = 150, .d = 64, .causal = 1, .cap = 3},
       {"alibi=1 tile_k=64", .sq = 70, .sk = 150, .d = 64, .alibi = true},
       {"alibi=1", .sq = 150, .sk = 90, .d = 128, .causal = 1, .alibi = true},
