@@ -172,6 +172,11 @@ static Status check_asked(const Operator *op, Diag *d) {
                      "%s was built for K and V in pages, and the problem gives no page_size", name);
   if (problem_gives(op->problem, "words") && op->step[0].variant->kind != KIND_CEILING)
     return diag_fail(d, ST_INPUT, "words is for ceilings, and %s is none", name);
+  TemplateKind kind = op->step[0].variant->kind;
+  int64_t chunks = problem_int(op->problem, "chunks", 1);
+  if (chunks > 1 && !operator_arg(op, "chunks") && (kind == KIND_PREFILL || kind == KIND_DECODE))
+    return diag_fail(d, ST_INPUT, "chunks=%lld: %s does not split the keys of a sequence",
+                     (long long)chunks, name);
   return lengths_check_pages(op->problem, d);
 }
 

@@ -29,7 +29,7 @@ const ProblemName problem_names[] = {
     {"words", "words", PROBLEM_SIZE, 0, "32-bit words of a buffer (ceilings)"},
     {"causal", "causal", PROBLEM_FLAG, 0, "query i sees keys j <= i + seqlen_k - seqlen_q"},
     {"wl", "window_left", PROBLEM_SIZE, -1, "keys before the query's own that it sees; -1: all"},
-    {"wr", "window_right", PROBLEM_SIZE, -1, "keys after it, 0 when causal; -1: all"},
+    {"wr", "window_right", PROBLEM_SIZE, -1, "keys after it, none when causal; -1: all"},
     {"softcap", "softcap", PROBLEM_FLOAT, 0,
      "scores s become softcap tanh(s / softcap); 0: no cap"},
     {"alibi", "alibi", PROBLEM_FLAG, 0, "scores lose slope |i + seqlen_k - seqlen_q - j|"},
@@ -355,6 +355,10 @@ Status problem_check(const Problem *p, Diag *d) {
   if (problem_float(p, "softcap", 0) < 0)
     diag_fail(d, ST_INPUT, "problem: softcap=%g: softcap is at least 0",
               problem_float(p, "softcap", 0));
+  if (problem_int(p, "causal", 0) && problem_int(p, "window_right", 0) > 0)
+    diag_fail(d, ST_INPUT,
+              "problem: window_right=%lld: under a causal mask no query sees a key after its own",
+              (long long)problem_int(p, "window_right", 0));
   lengths_check(p, d);
   check_product(p, q, d);
   check_product(p, k, d);

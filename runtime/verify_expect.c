@@ -125,7 +125,8 @@ Status gate_expect(GateRun *g, const Source *rows, Diag *d) {
               "the committed rows are without windows, caps, slopes, sinks, factors or head_dim_v");
     return ST_OK;
   }
-  const Problem *p = expect_problem(g->arena, g->problem);
+  Problem *p = expect_problem(g->arena, g->problem);
+  if (!g->runner->max_chunks) problem_drop(p, "chunks"); // chunks=1 of a prefill
   Reference row;
   if (!expect_row(rows, p, &row)) {
     gate_skip(g, "expect", "no committed row for this head_dim");

@@ -59,14 +59,26 @@ static Status pack(const Problem *p, const HostTensor *from, bool keys, const La
   return ST_OK;
 }
 
+// Keys of a page that there is memory for: of a page that is far longer than any sequence no more
+// than a tile behind the longest.
+enum { TILE_MOST = 256 };
+
+static int64_t rows_of_page(const Problem *p, int64_t batch, int64_t size) {
+  int64_t longest = 0;
+  for (int64_t b = 0; b < batch; b++)
+    if (problem_len_k(p, b) > longest) longest = problem_len_k(p, b);
+  return size < longest + TILE_MOST ? size : longest + TILE_MOST;
+}
+
 static Status page(const Problem *p, const HostTensor *from, const HostTensor *table,
                    const Layout *l, Fill fill, HostTensor *to, Diag *d) {
   const int64_t *n = from->t.shape;
   int64_t size = problem_int(p, "page_size", 1), pool = 0;
   if (!problem_whole(p, "pool_pages", &pool))
     return diag_fail(d, ST_INPUT, "problem: no value for page_size");
-  int64_t shape[4] = {pool, size, n[2], n[3]};
+  int64_t shape[4] = {pool, rows_of_page(p, n[0], size), n[2], n[3]};
   Status st = host_tensor_make(to, from->t.dtype, 4, shape, l, fill, d);
+  to->t.shape[1] = size;
   for (int64_t b = 0; st == ST_OK && b < n[0]; b++)
     for (int64_t i = 0; i < problem_len_k(p, b); i++) {
       int32_t place = ((const int32_t *)table->host)[b * table->t.stride[0] + i / size];

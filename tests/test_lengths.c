@@ -197,6 +197,16 @@ static void prefill_sanitized(void **state) {
   device_sim_opts(f->sim, &(SimOpts){.threads = 0});
 }
 
+// A page may be far longer than any sequence: there is memory for a tile behind the longest only.
+static void pages_longer_than_all(void **state) {
+  static const char *const on[] = {"decode_fma", "decode_mma dtype=f16", "decode_span dtype=f16"};
+  Fixture *f = *state;
+  device_sim_opts(f->sim, &(SimOpts){.threads = 1, .sanitize = true});
+  for (int i = 0; i < 3; i++)
+    fixture_pass(f, on[i], "hq=2,hkv=1,sq=2,seqlens_k=100/0/300,d=64,chunks=2,page=1000000");
+  device_sim_opts(f->sim, &(SimOpts){.threads = 0});
+}
+
 static void variants_that_lack_something(void **state) {
   Fixture *f = *state;
   fixture_refused(f, "decode_fma paged=1", "b=2,hq=2,sq=1,sk=65,d=32",
@@ -273,6 +283,7 @@ int main(void) {
       cmocka_unit_test(decode),
       cmocka_unit_test(prefill),
       cmocka_unit_test(prefill_sanitized),
+      cmocka_unit_test(pages_longer_than_all),
       cmocka_unit_test(variants_that_lack_something),
       cmocka_unit_test(bad_tables),
   };

@@ -395,7 +395,7 @@ static void windows_are_aligned_bottom_right(void **state) {
   expect_keys(f, 0, 3, 7);
   expect_keys(f, 1, 4, 8);
   expect_keys(f, 2, 5, 8);
-  start_flat(f, "hq=1,sq=3,sk=8,d=4,wl=2,wr=1,causal=1"); // causal: the right side is 0
+  start_flat(f, "hq=1,sq=3,sk=8,d=4,wl=2,wr=0,causal=1");
   solve(f, 1);
   expect_keys(f, 0, 3, 6);
   expect_keys(f, 2, 5, 8);
