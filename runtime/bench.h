@@ -4,13 +4,20 @@
 
 #include "timer.h"
 
-enum { BENCH_MAX_CEILINGS = 16 };
+enum { BENCH_MAX_CEILINGS = 16, BENCH_MAX_PIPES = 16 };
+
+typedef struct Pipe { // of the tensor cores, by the instruction and the type
+  const char *template_name, *dtype; // static
+  double gflops;
+} Pipe;
 
 typedef struct Bench {
   Operator *flush; // reads flush_src; NULL until a cold timing asks for it
   DevPtr flush_src, flush_sums;
   Ceiling ceiling[BENCH_MAX_CEILINGS];
   int nceilings;
+  Pipe pipe[BENCH_MAX_PIPES];
+  int npipes;
 } Bench;
 
 // The Device's Bench, made when first asked for; device_close frees it.
@@ -22,6 +29,14 @@ Status bench_flush(Session *s, Device *dev, const Operator **out, Diag *d);
 // A ceiling_read of `words` words at src on `grid` blocks: planned, loaded and bound.
 Status ceiling_read_make(Session *s, Device *dev, const char *params, DevPtr src, int64_t words,
                          DevPtr sums, uint32_t grid, Operator **out, Diag *d);
+// "name=value name=value" into Params.
+Status ceiling_params(Arena *a, const char *text, Params *out, Diag *d);
+
+// ---- ceiling_products.c -------------------------------------------------------------------------
+// GFLOP/s of a ceiling that computes, the best of a few variants, each checked; `dtype` NULL: the
+// template has none.
+Status ceiling_products(Session *s, Device *dev, const char *name, const char *dtype,
+                        double *gflops, Diag *d);
 
 // ---- time_model.c -------------------------------------------------------------------------------
 // The modelled device's figures, and what one launch of `op` would take there.

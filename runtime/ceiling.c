@@ -1,4 +1,4 @@
-// Ceilings: the read, copy and multiply-add rooflines, tuned over a few variants, each verified.
+// Ceilings: the read and copy rooflines, tuned over a few variants, each verified.
 #include "bench.h"
 
 #include <math.h>
@@ -59,16 +59,11 @@ static const Candidate copy_candidates[] = {
     {"unroll=8 block=128 hint=plain", GRID_TILES},
     {"unroll=2 block=1024 hint=plain", GRID_1},
 };
-static const Candidate fma_candidates[] = {
-    {"chains=8 block=256 steps=32", GRID_1},
-    {"chains=16 block=256 steps=8", GRID_1},
-    {"chains=4 block=512 steps=32", GRID_1},
-};
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
 // ---- one measurement in progress ---------------------------------------------------------------
 
-enum { PATTERN_WORDS = 4 << 20, FMA_ROUNDS = 256, SIM_FMA_ROUNDS = 2 };
+enum { PATTERN_WORDS = 4 << 20 };
 
 typedef struct Measure {
   Session *s;
@@ -82,7 +77,7 @@ typedef struct Measure {
   uint32_t want;       // sum of all words of src
 } Measure;
 
-static Status parse_params(Arena *a, const char *text, Params *out, Diag *d) {
+Status ceiling_params(Arena *a, const char *text, Params *out, Diag *d) {
   char *save = NULL;
   for (char *w = strtok_r(arena_strdup(a, text), " ", &save); w; w = strtok_r(NULL, " ", &save)) {
     Status st = params_parse(a, out, w, d);
@@ -139,7 +134,7 @@ Status ceiling_read_make(Session *s, Device *dev, const char *params, DevPtr src
   problem_set_int(&problem, "words", words);
   problem_set_int(&problem, "blocks", grid);
   *out = NULL;
-  Status st = parse_params(a, params, &p, d);
+  Status st = ceiling_params(a, params, &p, d);
   if (!st) st = make(s, dev, "ceiling_read", &p, &problem, out, d);
   if (!st) st = plan_grid(*out, dev, grid, d);
   if (!st) st = bind1(*out, "src", DT_I32, words, src, d);
@@ -300,7 +295,7 @@ static Status make_memory(Measure *m, const char *name, const Candidate *c, Oper
   Problem problem = {.arena = m->arena, .name = ""};
   problem_set_int(&problem, "words", m->words);
   problem_set_int(&problem, "blocks", 1); // until the grid is known
-  Status st = parse_params(m->arena, c->params, &params, m->d);
+  Status st = ceiling_params(m->arena, c->params, &params, m->d);
   if (!st) st = make(m->s, m->dev, name, &params, &problem, out, m->d);
   if (st) return st;
   int64_t tile = param_of(&params, "unroll") * param_of(&params, "block") * 4;
@@ -341,59 +336,16 @@ static Status try_copy(Measure *m, const Candidate *c, Candidates *best) {
   return st;
 }
 
-static Status check_fma(Measure *m, const Params *p, int64_t threads, int rounds) {
-  int64_t chains = param_of(p, "chains");
-  float want = (float)(chains * rounds * param_of(p, "steps") + chains * (chains - 1) / 2);
-  float *got = malloc(sizeof *got * (size_t)threads);
-  if (!got) return diag_fail(m->d, ST_DEVICE, "out of host memory");
-  Status st = device_sync(m->dev, m->d);
-  if (!st) st = device_read(m->dev, got, m->sums, 4 * (uint64_t)threads, m->d);
-  for (int64_t i = 0; i < threads && !st; i++)
-    if (got[i] != want)
-      st = diag_fail(m->d, ST_FAILED, "ceiling_fma: out[%lld] is %.9g, not %.9g", (long long)i,
-                     (double)got[i], (double)want);
-  free(got);
-  return st;
-}
-
-static Status try_fma(Measure *m, const Candidate *c, double *gflops) {
-  Operator *op = NULL;
-  Params params = {0};
-  const DeviceInfo *info = device_info(m->dev);
-  int rounds = info->is_sim ? SIM_FMA_ROUNDS : FMA_ROUNDS;
-  int64_t threads = (int64_t)sms_to_fill(info) * info->threads_per_sm;
-  Problem problem = {.arena = m->arena, .name = ""};
-  problem_set_int(&problem, "threads", threads);
-  problem_set_int(&problem, "rounds", rounds);
-  problem_set_float(&problem, "a", 1);
-  problem_set_float(&problem, "b", 1);
-  double us = 0;
-  Status st = parse_params(m->arena, c->params, &params, m->d);
-  if (!st) st = make(m->s, m->dev, "ceiling_fma", &params, &problem, &op, m->d);
-  if (!st) st = operator_plan(op, m->dev, NULL, m->d);
-  if (!st) st = bind1(op, "out", DT_F32, threads, m->sums, m->d);
-  if (!st) st = device_fill32(m->dev, m->sums, 0xffffffff, 4 * (uint64_t)threads, m->d);
-  if (!st) st = quick_time(m, op, &us);
-  if (!st) st = check_fma(m, &params, threads, rounds);
-  double flops = 2.0 * (double)threads * rounds * (double)param_of(&params, "steps") *
-                 (double)param_of(&params, "chains");
-  if (!st && flops / us / 1e3 > *gflops) *gflops = flops / us / 1e3;
-  operator_free(op);
-  return st;
-}
-
 // ---- measuring ---------------------------------------------------------------------------------
 
 static Status allocate(Measure *m) {
-  const DeviceInfo *info = device_info(m->dev);
   uint64_t bytes = 4 * (uint64_t)m->words;
-  int64_t tiles = m->words / (128 * 4) + 1,
-          threads = (int64_t)sms_to_fill(info) * info->threads_per_sm;
+  int64_t tiles = m->words / (128 * 4) + 1;
   m->max_blocks = (uint32_t)(tiles < (1 << 22) ? tiles : 1 << 22);
-  uint64_t sums = (uint64_t)(threads > m->max_blocks ? threads : m->max_blocks);
   Status st = device_alloc(m->dev, bytes, "the ceilings' source", &m->src, m->d);
   if (!st) st = device_alloc(m->dev, bytes, "the ceilings' copy", &m->dst, m->d);
-  if (!st) st = device_alloc(m->dev, 4 * sums, "the ceilings' sums", &m->sums, m->d);
+  if (!st) st = device_alloc(m->dev, 4 * (uint64_t)m->max_blocks, "the ceilings' sums", &m->sums,
+                               m->d);
   return st;
 }
 
@@ -425,10 +377,8 @@ static Status measure(Measure *m, Ceiling *out) {
   Status st = allocate(m);
   if (!st) st = fill_source(m);
   if (!st) st = measure_memory(m, out);
-  bool sim = device_info(m->dev)->is_sim;
-  bool known = out->fma_gflops > 0; // does not depend on the size
-  for (int i = 0; i < (sim ? 1 : COUNT(fma_candidates)) && !st && !known; i++)
-    st = try_fma(m, &fma_candidates[i], &out->fma_gflops);
+  if (!st && out->fma_gflops == 0) // does not depend on the size
+    st = ceiling_products(m->s, m->dev, "ceiling_fma", NULL, &out->fma_gflops, m->d);
   device_free(m->dev, m->src);
   device_free(m->dev, m->dst);
   device_free(m->dev, m->sums);

@@ -11,16 +11,13 @@ static void begin(const MeasureOpts *o, const char *stage) {
 
 // A ceiling's own work: words read once, or read and written, or multiply-adds (ceiling_*.ptx.in).
 static void ceiling_work(const Operator *op, Measurement *m) {
-  const Params *params = &op->step[0].variant->params;
   const Problem *p = op->problem;
   double words = problem_float(p, "words", 0);
   m->by_bytes = operator_arg(op, "src") != NULL;
   m->copies = operator_arg(op, "dst") != NULL;
   m->bytes = !m->by_bytes ? 0 : m->copies ? 8 * words : 4 * words;
   if (m->by_bytes) return;
-  const char *chains = params_get(params, "chains"), *steps = params_get(params, "steps");
-  m->flops = 2 * problem_float(p, "threads", 0) * problem_float(p, "rounds", 0) *
-             (chains ? atof(chains) : 1) * (steps ? atof(steps) : 1);
+  m->flops = problem_float(p, "threads", 0) * ceiling_thread_flops(op);
 }
 
 static void count_work(const Operator *op, Measurement *m) {
@@ -50,12 +47,13 @@ static Status time_variant(Session *s, Device *dev, Operator *op, const MeasureO
     out->grid = op->step[0].grid[0];
     out->chunks = (int)problem_int(op->problem, "chunks", 0);
     count_work(op, out);
+    ceiling_pipe(op->step[0].variant->ptx->text, &out->pipe, &out->pipe_dtype);
   }
   dense_free(dev, &buffers);
   return st;
 }
 
-static Status hold_against_roof(Session *s, Device *dev, Measurement *m, Diag *d) {
+static Status hold_against_roof(Session *s, Device *dev, Measurement *m, Arena *a, Diag *d) {
   uint64_t span = (uint64_t)(m->copies ? m->bytes / 2 : m->bytes); // of one buffer
   Status st = ceiling_measure(s, dev, span, &m->ceiling, d);
   if (st) return st;
@@ -68,8 +66,11 @@ static Status hold_against_roof(Session *s, Device *dev, Measurement *m, Diag *d
   if (m->timing.modelled && !m->by_bytes) { // of the pipe that the variant uses
     m->roof = roof_h200.gflops[m->timing.flop];
     m->roof_of = flop_kind_name[m->timing.flop];
+  } else if (m->pipe && !m->by_bytes) {
+    st = ceiling_tensor(s, dev, m->pipe, m->pipe_dtype, &m->roof, d);
+    m->roof_of = arena_printf(a, "%s dtype=%s", m->pipe, m->pipe_dtype);
   }
-  return ST_OK;
+  return st;
 }
 
 // What is verified for a large prefill problem: one of its class, with fewer sequences and heads.
@@ -117,7 +118,7 @@ Status measure_variant(Session *s, Device *dev, const char *template_name, const
   out->verified = !st;
   if (st) return st;
   begin(opts, "ceiling");
-  return hold_against_roof(s, dev, out, d);
+  return hold_against_roof(s, dev, out, a, d);
 }
 
 const char *measure_failure(const Measurement *m, Arena *a) {

@@ -52,6 +52,17 @@ typedef struct Ceiling {
 // 1 MiB and at most a third of the free memory are taken.
 Status ceiling_measure(Session *s, Device *dev, uint64_t bytes, Ceiling *out, Diag *d);
 
+// Multiplications and additions of one thread of a ceiling that computes (ceiling_fma, ceiling_mma,
+// ceiling_wgmma; `op` is planned); 0 for the others.
+double ceiling_thread_flops(const Operator *op);
+double ceiling_thread_sum(const Operator *op); // what each element of its `out` must be
+// The tensor cores' pipe that a variant's text uses: "ceiling_wgmma" or "ceiling_mma" and the dtype
+// that measures it (static); false where it uses none.
+bool ceiling_pipe(const char *ptx, const char **template_name, const char **dtype);
+// GFLOP/s of that pipe, measured once and kept with the Device; names as ceiling_pipe has them.
+Status ceiling_tensor(Session *s, Device *dev, const char *template_name, const char *dtype,
+                      double *gflops, Diag *d);
+
 // The problem with what a ceiling's Args need on this device where it does not say: a GPU takes
 // sizes that keep it busy for about a millisecond, sim the small ones of operator_make.
 Problem *ceiling_problem(Arena *a, const Problem *p, const Device *dev);

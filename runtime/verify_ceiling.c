@@ -53,11 +53,6 @@ static void bad(GateResult *g, const char *what, int64_t at, double expected, do
   g->bad = (Mismatch){.found = true, .tensor = what, .col = at, .expected = expected, .got = got};
 }
 
-static int64_t param_int(const Operator *op, const char *name) {
-  const char *v = params_get(&op->step[0].variant->params, name);
-  return v ? strtoll(v, NULL, 10) : 1;
-}
-
 static void check_result(const CeilingRun *r, uint32_t grid, GateResult *g) {
   const char *name = output_name(r->op);
   if (!strcmp(name, "sums")) {
@@ -70,10 +65,8 @@ static void check_result(const CeilingRun *r, uint32_t grid, GateResult *g) {
     g->compared = r->out_words;
     for (int64_t i = 0; i < r->out_words; i++)
       if (r->out[i] != r->in[i]) bad(g, name, i, r->in[i], r->out[i]);
-  } else { // out = chains rounds steps + chains (chains - 1) / 2, exact in fp32
-    int64_t chains = param_int(r->op, "chains");
-    int64_t rounds = problem_int(r->op->problem, "rounds", 0);
-    double want = (double)(chains * rounds * param_int(r->op, "steps") + chains * (chains - 1) / 2);
+  } else { // exact in fp32
+    double want = ceiling_thread_sum(r->op);
     g->compared = r->out_words;
     for (int64_t i = 0; i < r->out_words; i++) {
       double got = dtype_load(DT_F32, &r->out[i]);

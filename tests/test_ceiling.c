@@ -171,11 +171,82 @@ static void measured_on_sim_is_modelled_but_checked(void **state) {
   close_setup(&u);
 }
 
+// Two warpgroups of 5 turns of 8 products of 64 x 256 x 32 in e4m3, on 3 blocks: 700 threads are
+// three blocks of 256, the last one half kept.
+static void products_are_exact_and_counted(void **state) {
+  (void)state;
+  enum { THREADS = 700, ROUNDS = 5, BLOCKS = 3 };
+  static const struct {
+    const char *name, *dtype;
+    double sum; // elements of a thread x rounds x steps x depth
+    uint64_t flops;
+    FlopKind kind;
+  } cases[] = {
+      {"ceiling_wgmma", "e4m3", 128.0 * ROUNDS * 8 * 32,
+       (uint64_t)BLOCKS * 2 * ROUNDS * 8 * 64 * 256 * 32 * 2, FLOP_TENSOR_F8},
+      {"ceiling_wgmma", "f32", 128.0 * ROUNDS * 8 * 8,
+       (uint64_t)BLOCKS * 2 * ROUNDS * 8 * 64 * 256 * 8 * 2, FLOP_TENSOR_TF32},
+      {"ceiling_mma", "bf16", 8 * 4.0 * ROUNDS * 8 * 16,
+       (uint64_t)BLOCKS * 8 * ROUNDS * 8 * 8 * 16 * 8 * 16 * 2, FLOP_TENSOR_BF16},
+  };
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    Setup u = on_sim();
+    float got[THREADS];
+    Params params = {0};
+    Problem p = {.arena = u.d->arena, .name = ""};
+    Operator *op;
+    DevPtr out;
+    params_set(u.d->arena, &params, "dtype", cases[k].dtype);
+    problem_set_int(&p, "threads", THREADS);
+    problem_set_int(&p, "rounds", ROUNDS);
+    must(&u, device_alloc(u.dev, sizeof got, "out", &out, u.d));
+    must(&u, operator_make(u.s, cases[k].name, &params, &p, NULL, &op, u.d));
+    must(&u, operator_load(op, u.dev, u.d));
+    must(&u, operator_plan(op, u.dev, NULL, u.d));
+    Tensor t = tensor1(DT_F32, THREADS, out);
+    must(&u, operator_bind(op, "out", &t, u.d));
+    Counters c;
+    device_counters(u.dev, &c, true);
+    must(&u, operator_launch(op, u.dev, u.d));
+    must(&u, device_read(u.dev, got, out, sizeof got, u.d));
+    device_counters(u.dev, &c, true);
+    for (int i = 0; i < THREADS; i++) assert_true(got[i] == cases[k].sum);
+    assert_int_equal(c.flops_by_kind[cases[k].kind], cases[k].flops);
+    assert_true(ceiling_thread_flops(op) * BLOCKS * 256 == (double)cases[k].flops);
+    assert_true(ceiling_thread_sum(op) == cases[k].sum);
+    operator_free(op);
+    close_setup(&u);
+  }
+}
+
+static void a_text_names_its_pipe(void **state) {
+  (void)state;
+  static const struct {
+    const char *ptx, *name, *dtype; // name NULL: none
+  } cases[] = {
+      {"wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {", "ceiling_wgmma", "bf16"},
+      {"wgmma.mma_async.sync.aligned.m64n96k32.f32.e4m3.e4m3 {", "ceiling_wgmma", "e4m3"},
+      {"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {", "ceiling_mma", "f16"},
+      {"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {", "ceiling_mma", "f32"},
+      {"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 { // .f16.f16", NULL, NULL},
+      {"fma.rn.f32 %f0, %f1, %f2, %f3;", NULL, NULL},
+  };
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    const char *name = NULL, *dtype = NULL;
+    assert_int_equal(ceiling_pipe(cases[k].ptx, &name, &dtype), cases[k].name != NULL);
+    if (!cases[k].name) continue;
+    assert_string_equal(name, cases[k].name);
+    assert_string_equal(dtype, cases[k].dtype);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(read_sums_every_word_once),
       cmocka_unit_test(copy_copies_every_word),
       cmocka_unit_test(fma_is_exact_and_counted),
+      cmocka_unit_test(products_are_exact_and_counted),
+      cmocka_unit_test(a_text_names_its_pipe),
       cmocka_unit_test(measured_on_sim_is_modelled_but_checked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

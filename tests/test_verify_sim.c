@@ -111,6 +111,8 @@ static void ceilings(void **state) {
   fixture_pass(f, "ceiling_copy", "words=40001");
   fixture_pass(f, "ceiling_copy", "words=3");
   fixture_pass(f, "ceiling_fma", "");
+  fixture_pass(f, "ceiling_mma dtype=e4m3", "");
+  fixture_pass(f, "ceiling_wgmma", "");
 }
 
 static void head_counts_of_real_models(void **state) {

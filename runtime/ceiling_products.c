@@ -1,0 +1,152 @@
+// Ceilings that compute: multiply-adds, and products of the tensor cores, each checked exactly.
+#include "bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROUNDS = 256, SIM_ROUNDS = 2 };
+
+static const struct {
+  const char *template_name, *params;
+} candidates[] = {
+    {"ceiling_fma", "chains=8 block=256 steps=32"},
+    {"ceiling_fma", "chains=16 block=256 steps=8"},
+    {"ceiling_fma", "chains=4 block=512 steps=32"},
+    {"ceiling_mma", "chains=8 block=256 steps=8"},
+    {"ceiling_mma", "chains=4 block=512 steps=8"},
+    {"ceiling_mma", "chains=8 block=512 steps=8"},
+    {"ceiling_wgmma", "block=256 steps=8"},
+    {"ceiling_wgmma", "block=384 steps=8"},
+    {"ceiling_wgmma", "block=256 steps=16"},
+};
+
+static double param_number(const Params *p, const char *name) {
+  const char *v = params_get(p, name);
+  return v ? atof(v) : 1;
+}
+
+double ceiling_thread_flops(const Operator *op) {
+  const Variant *v = op->step[0].variant;
+  const char *name = v->tmpl->name, *type = params_get(&v->params, "dtype");
+  Dtype dtype;
+  double depth = type && dtype_parse(type, &dtype) ? 32.0 / dtype_bytes(dtype) : 0;
+  double turns = problem_float(op->problem, "rounds", 0) * param_number(&v->params, "steps");
+  double chains = param_number(&v->params, "chains");
+  if (!strcmp(name, "ceiling_fma")) return 2 * chains * turns;
+  if (!strcmp(name, "ceiling_mma")) return 16 * 8 * depth * 2 / 32 * chains * turns;
+  if (!strcmp(name, "ceiling_wgmma")) return 64 * 256 * depth * 2 / 128 * turns;
+  return 0;
+}
+
+double ceiling_thread_sum(const Operator *op) {
+  const Variant *v = op->step[0].variant;
+  double chains = param_number(&v->params, "chains"); // of ceiling_fma, one begins with its number
+  double first = strcmp(v->tmpl->name, "ceiling_fma") ? 0 : chains * (chains - 1) / 2;
+  return ceiling_thread_flops(op) / 2 + first;
+}
+
+// ---- one variant -------------------------------------------------------------------------------
+typedef struct Products {
+  Device *dev;
+  Operator *op;
+  int64_t threads;
+  DevPtr out;
+  float *got;
+} Products;
+
+static Status make(Products *p, Session *s, const char *name, const Params *params, Arena *a,
+                   Diag *d) {
+  Problem problem = {.arena = a, .name = ""};
+  problem_set_int(&problem, "threads", p->threads);
+  problem_set_int(&problem, "rounds", device_info(p->dev)->is_sim ? SIM_ROUNDS : ROUNDS);
+  problem_set_float(&problem, "a", 1);
+  problem_set_float(&problem, "b", 1);
+  Status st = operator_make(s, name, params, &problem, NULL, &p->op, d);
+  if (!st) st = operator_load(p->op, p->dev, d);
+  if (!st) st = operator_plan(p->op, p->dev, NULL, d);
+  Tensor t = {.dtype = DT_F32, .rank = 1, .shape = {p->threads}, .stride = {1}, .data = p->out};
+  return st ? st : operator_bind(p->op, "out", &t, d);
+}
+
+static Status check(Products *p, const char *name, Diag *d) {
+  double want = ceiling_thread_sum(p->op);
+  Status st = device_sync(p->dev, d);
+  if (!st) st = device_read(p->dev, p->got, p->out, 4 * (uint64_t)p->threads, d);
+  for (int64_t i = 0; i < p->threads && !st; i++)
+    if (p->got[i] != want)
+      st = diag_fail(d, ST_FAILED, "%s: out[%lld] is %.9g, not %.9g", name, (long long)i,
+                     (double)p->got[i], want);
+  return st;
+}
+
+static Status try_one(Products *p, Session *s, const char *name, const Params *params, Arena *a,
+                      double *gflops, Diag *d) {
+  Timing t = {0};
+  p->op = NULL;
+  Status st = make(p, s, name, params, a, d);
+  if (!st) st = device_fill32(p->dev, p->out, 0xffffffff, 4 * (uint64_t)p->threads, d);
+  if (!st) st = time_operator(s, p->dev, p->op, &(TimeOpts){.warmup = 2, .samples = 9}, &t, d);
+  if (!st) st = check(p, name, d);
+  if (!st) {
+    double rate = ceiling_thread_flops(p->op) * (double)p->threads / t.median_us * 1e-3;
+    if (rate > *gflops) *gflops = rate;
+  }
+  operator_free(p->op);
+  return st;
+}
+
+Status ceiling_products(Session *s, Device *dev, const char *name, const char *dtype,
+                        double *gflops, Diag *d) {
+  const DeviceInfo *info = device_info(dev);
+  Products p = {.dev = dev,
+                .threads = (int64_t)(info->is_sim ? 1 : info->sm_count) * info->threads_per_sm};
+  Arena *a = arena_new();
+  *gflops = 0;
+  p.got = malloc(4 * (size_t)p.threads);
+  Status st = p.got ? ST_OK : diag_fail(d, ST_DEVICE, "out of host memory");
+  if (!st) st = device_alloc(dev, 4 * (uint64_t)p.threads, "a ceiling's sums", &p.out, d);
+  for (size_t i = 0; i < sizeof candidates / sizeof *candidates && !st; i++) {
+    if (strcmp(candidates[i].template_name, name)) continue;
+    if (info->is_sim && *gflops > 0) continue; // run and checked, not timed
+    Params params = {0};
+    st = ceiling_params(a, candidates[i].params, &params, d);
+    if (!st && dtype) params_set(a, &params, "dtype", dtype);
+    if (!st) st = try_one(&p, s, name, &params, a, gflops, d);
+  }
+  if (p.out) device_free(dev, p.out);
+  free(p.got);
+  arena_free(a);
+  return st;
+}
+
+// ---- the pipe of a variant ---------------------------------------------------------------------
+bool ceiling_pipe(const char *ptx, const char **template_name, const char **dtype) {
+  static const char *const kinds[][2] = {{".f16.f16", "f16"},   {".bf16.bf16", "bf16"},
+                                         {".tf32.tf32", "f32"}, {".e4m3.e4m3", "e4m3"},
+                                         {".e5m2.e5m2", "e4m3"}};
+  const char *wg = strstr(ptx, "wgmma.mma_async."), *at = wg ? wg : strstr(ptx, "mma.sync.");
+  if (!at) return false;
+  size_t n = strcspn(at, " \t\n");
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    const char *found = strstr(at, kinds[k][0]);
+    if (!found || found >= at + n) continue;
+    *template_name = wg ? "ceiling_wgmma" : "ceiling_mma";
+    *dtype = kinds[k][1];
+    return true;
+  }
+  return false;
+}
+
+Status ceiling_tensor(Session *s, Device *dev, const char *template_name, const char *dtype,
+                      double *gflops, Diag *d) {
+  Bench *b = bench_of(dev);
+  if (!b) return diag_fail(d, ST_DEVICE, "out of host memory");
+  for (int i = 0; i < b->npipes; i++)
+    if (!strcmp(b->pipe[i].template_name, template_name) && !strcmp(b->pipe[i].dtype, dtype))
+      return *gflops = b->pipe[i].gflops, ST_OK;
+  Status st = ceiling_products(s, dev, template_name, dtype, gflops, d);
+  if (!st && b->npipes < BENCH_MAX_PIPES)
+    b->pipe[b->npipes++] =
+        (Pipe){.template_name = template_name, .dtype = dtype, .gflops = *gflops};
+  return st;
+}
