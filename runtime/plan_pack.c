@@ -77,9 +77,9 @@ static int64_t whole_rounds(int64_t items, int64_t places, int64_t most) {
   return best;
 }
 
-// As many spans as places, or so few less that each is a whole item or the same part of one: an item
-// in one span has no pieces to store and to merge, and its tiles of rows read the same keys at the
-// same time.  An item to a span in up to four rounds; at most a 16th of the places idle.
+// As many spans as places, or so few less that each is a whole item or the same part of one: an
+// item in one span has no pieces to store and to merge, and its tiles of rows read the same keys at
+// the same time.  An item to a span in up to four rounds; at most a 16th of the places idle.
 static int64_t whole_items(int64_t items, int64_t places) {
   int64_t n = items < 1 ? 1 : items < places ? places / items * items : items;
   int64_t all = (n + places - 1) / places * places;
