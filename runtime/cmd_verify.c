@@ -58,8 +58,8 @@ static Status every_schedule(Cmd *c, Subject *s, Verdict *v) {
                 c->arena, c->diag);
   }
   if (n > 1 && v->sanitizer)
-    v->sanitizer = arena_printf(c->arena, "%s .. %llu", v->sanitizer,
-                                (unsigned long long)s->opts.schedule);
+    v->sanitizer = arena_printf(c->arena, "%s, the last of %llu from %llu on", v->sanitizer,
+                                (unsigned long long)n, (unsigned long long)first);
   if (n && st == ST_FAILED)
     diag_fail(c->diag, st, "schedule %llu is the first of %llu that fails",
               (unsigned long long)s->opts.schedule, (unsigned long long)n);

@@ -161,7 +161,7 @@ Status verify(Session *s, Device *dev, const char *template_name, const Params *
   operator_free(run.op);
   if (run.exact)
     out->sanitizer = arena_printf(a,
-                                  "pass  no race, no access out of bounds, nothing read that was "
+                                  "no race, no access out of bounds, nothing read that was "
                                   "not written, no deadlock; schedule %llu",
                                   (unsigned long long)opts->schedule);
   return st == ST_OK ? conclude(out) : st;
@@ -235,7 +235,8 @@ char *verdict_text(Arena *a, const Verdict *v) {
     const char *why = v->gate[i].why_not, *names = names_without(a, v, &i);
     text = arena_printf(a, "%s  %-14s not applicable: %s\n", text, names, why);
   }
-  if (v->sanitizer) text = arena_printf(a, "%s  %-14s %s\n", text, "sanitizer", v->sanitizer);
+  if (v->sanitizer)
+    text = arena_printf(a, "%s  %-14s pass  %s\n", text, "sanitizer", v->sanitizer);
   if (v->note) text = arena_printf(a, "%s  %s\n", text, v->note);
   if (!v->passed && v->reproduce) text = arena_printf(a, "%s  reproduce: %s\n", text, v->reproduce);
   return text;
