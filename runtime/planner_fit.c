@@ -251,6 +251,29 @@ static Fit fit_smaller(PlannerQuestion *q, const TemplateInfo *info, PlannerChoi
   return first;
 }
 
+// ---- tiles that hold a group --------------------------------------------------------------------
+
+// Rows that share K and V and do not fit a tile read them again: decode_fma's tile has as many as
+// it may and they ask (docs/ladder.md, R4).  Larger tiles of other templates are not measured.
+static Fit fit_rows(PlannerQuestion *q, const char *name, PlannerChoice *out, Fit first) {
+  static const char change[] = "tile_q=8";
+  PlannerChoice choice = *out;
+  const char *point = change, *was = first.changed;
+  int64_t rows = 0;
+  bool given = q->ask->given && params_get(q->ask->given, "tile_q");
+  if (strcmp(name, "decode_fma") || given || !problem_whole(q->problem, "rows", &rows) ||
+      rows <= strtol(params_get(&first.resolved, "tile_q"), NULL, 10))
+    return first;
+  if (first.point) point = arena_printf(q->arena, "%s %s", first.point, change);
+  Fit fit = planner_fit_once(q, name, point, true, &choice);
+  if (fit.step != FIT_DONE) return first;
+  fit.point = point;
+  fit.changed = arena_printf(q->arena, "%s%swith %s for the %lld rows of a KV head",
+                             was ? was : "", was ? ", " : "", change, (long long)rows);
+  *out = choice;
+  return fit;
+}
+
 // ---- items in many pieces -----------------------------------------------------------------------
 
 // One block merges an item's pieces in a time that grows with them; a second launch, which merges
@@ -345,6 +368,7 @@ Status planner_candidate(PlannerQuestion *q, PlannerChoice *out, Fit *fit, Diag 
     const char *name = t[i]->name;
     *fit = planner_fit_once(q, name, "", true, out);
     if (fit->too_large) *fit = fit_smaller(q, t[i], out, *fit);
+    if (fit->step == FIT_DONE) *fit = fit_rows(q, name, out, *fit);
     if (fit->step == FIT_DONE) *fit = fit_many_pieces(q, name, out, *fit);
     const char *why = fit->step == FIT_DONE ? planner_unasked(q, fit, NULL) : NULL;
     if (why) *fit = (Fit){.step = FIT_PARAMS, .reasons = 1,

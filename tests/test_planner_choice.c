@@ -155,6 +155,29 @@ static void many_pieces_take_a_second_launch(void **state) {
   assert_string_equal(params_get(&c.params, "fused"), "1");
 }
 
+// decode_fma's tile: 4 rows, 8 where more share a KV head and it may have them.
+static void a_tile_holds_a_group(void **state) {
+  static const struct { const char *problem; int gpu; const char *tile, *stages; } asked[] = {
+      {"hq=8,hkv=2,sq=1,sk=300,d=128,dtype=f32", SM_90A, NULL, NULL},
+      {"hq=10,hkv=2,sq=1,sk=300,d=128,dtype=f32", SM_90A, "8", NULL},
+      {"hq=4,hkv=2,sq=3,sk=300,d=64,page=16,dtype=f32", SM_90A, "8", NULL},
+      {"hq=16,hkv=2,sq=1,sk=300,d=96,dtype=f32", SM_90A, NULL, NULL}, // too many registers
+      {"hq=16,hkv=2,sq=1,sk=300,d=128,dtype=f32", SM_120A, "8", "3"},
+  };
+  Fixture *f = *state;
+  for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+    PlannerChoice c;
+    fixture_ok(f, choose(f, asked[i].problem, &gpus[asked[i].gpu], &c));
+    const char *tile = params_get(&c.params, "tile_q"), *stages = params_get(&c.params, "stages");
+    const char *want = asked[i].tile, *fewer = asked[i].stages;
+    assert_string_equal(c.template_name, "decode_fma");
+    if (strcmp(tile ? tile : "", want ? want : "") ||
+        strcmp(stages ? stages : "", fewer ? fewer : ""))
+      fail_msg("%s: tile_q=%s stages=%s", asked[i].problem, tile, stages);
+    assert_true(!want == !strstr(c.why, " rows of a KV head"));
+  }
+}
+
 static void what_was_passed_over_is_told(void **state) {
   Fixture *f = *state;
   PlannerChoice c;
@@ -203,6 +226,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_feature_has_its_template),
       cmocka_unit_test(many_pieces_take_a_second_launch),
+      cmocka_unit_test(a_tile_holds_a_group),
       cmocka_unit_test(what_was_passed_over_is_told),
       cmocka_unit_test(every_template_of_the_order_is_there),
       cmocka_unit_test(what_is_planned_is_right),
