@@ -5,10 +5,10 @@
 // differ.  So chunk c of row r lies in place c ^ turn(r):
 //     pitch a multiple of 128:   turn(r) = r & 7             rows begin at the same bank
 //     pitch an odd multiple of 64:  turn(r) = (r >> 1) & 3   rows r and r + 1 are four chunks apart
-//     pitch an odd multiple of 16:  turn(r) = 0              rows begin an odd number of chunks apart
-// c ^ turn stays in its group of 8 (or 4, or 2) chunks, and rows that are 8 apart turn alike: going down
-// by 8 rows or right by a whole group is a constant in the address, going right within the group an
-// exclusive or.  One register for each even chunk of a group covers all of a tile.
+//     pitch an odd multiple of 16:  turn(r) = 0              rows are an odd number of chunks apart
+// c ^ turn stays in its group of 8 (or 4, or 2) chunks, and rows that are 8 apart turn alike: going
+// down by 8 rows or right by a whole group is a constant in the address, going right within the
+// group an exclusive or.  One register for each even chunk of a group covers all of a tile.
 //
 // Lane maps of ldmatrix.x4 and fragments: PTX ISA 9.7.14.5.8 (m16n8k16), 9.7.14.5.15 (ldmatrix).
 #include "expand.h"

@@ -142,7 +142,7 @@ static void chunks_fill_whole_rounds(void **state) {
       {"decode_span", "b=128,hq=32,hkv=8,sq=1,sk=1024,d=128", 128},
       {"decode_span", "hq=28,hkv=7,sq=1,sk=16384,d=128", 126},
       {"decode_span", "hq=50,hkv=50,sq=1,sk=16384,d=128", 132},
-      {"decode_span tile_q=4", "hq=8,sq=1,sk=16384,d=128", 128}, // the shared memory of two would fit
+      {"decode_span tile_q=4", "hq=8,sq=1,sk=16384,d=128", 128}, // shared memory of two would fit
       {"decode_span", "b=2,hq=8,sq=1,sk=300,d=128", 32},
       {"decode_span", "b=2,hq=8,sq=1,sk=0,d=128", 1},
       {"decode_span", "hq=40,hkv=1,sq=1,sk=1000,d=128", 12}, // three tiles of rows
@@ -185,7 +185,8 @@ static void in_spans(void **state) {
       {SPAN "bulk=1 tile_k=32 stages=2 q_regs=0 paged=1",
        "b=3,hq=10,hkv=2,sq=2,sk=150,d=96,dtype=bf16,causal=1,page_size=7,chunks=7"},
       {SPAN "bulk=1 tile_k=16", "b=2,hq=4,hkv=2,sq=1,sk=77,d=256,dtype=bf16,chunks=5"},
-      {SPAN "helpers=8 paged=1", "b=2,hq=20,hkv=2,sq=1,sk=300,d=64,dtype=f16,page_size=16,chunks=9"},
+      {SPAN "helpers=8 paged=1",
+       "b=2,hq=20,hkv=2,sq=1,sk=300,d=64,dtype=f16,page_size=16,chunks=9"},
       {SPAN "sinks=1", "b=2,hq=4,sq=1,sk=50,d=64,dtype=f16,chunks=5"},
   };
   Fixture *f = *state;
