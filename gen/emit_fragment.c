@@ -5,10 +5,9 @@
 // differ.  So chunk c of row r lies in place c ^ turn(r):
 //     pitch a multiple of 128:   turn(r) = r & 7             rows begin at the same bank
 //     pitch an odd multiple of 64:  turn(r) = (r >> 1) & 3   rows r and r + 1 are four chunks apart
-//     pitch an odd multiple of 16:  turn(r) = 0              rows are an odd number of chunks apart
-// c ^ turn stays in its group of 8 (or 4, or 2) chunks, and rows that are 8 apart turn alike: going
-// down by 8 rows or right by a whole group is a constant in the address, going right within the
-// group an exclusive or.  One register for each even chunk of a group covers all of a tile.
+// c ^ turn stays in its group of 8 (or 4) chunks, and rows that are 8 apart turn alike: going down
+// by 8 rows or right by a whole group is a constant in the address, going right within the group an
+// exclusive or.  One register for each even chunk of a group covers all of a tile.
 //
 // Lane maps of ldmatrix.x4 and fragments: PTX ISA 9.7.14.5.8 (m16n8k16), 9.7.14.5.15 (ldmatrix).
 #include "expand.h"
@@ -47,20 +46,15 @@ typedef struct Turn {
 
 static Turn check_pitch(lua_State *L, int index, const char *what) {
   lua_Integer pitch = luaL_checkinteger(L, index);
-  if (pitch < 64 || (pitch % 64 && pitch % 32 != 16) || pitch > 4096)
-    lua_env_error(L, "%s: a row is a multiple of 64 bytes or an odd one of 16, not %lld", what,
-                  (long long)pitch);
-  return (Turn){pitch, pitch % 64 ? 2 : pitch % 128 ? 4 : 8};
+  if (pitch < 64 || pitch % 64 || pitch > 4096)
+    lua_env_error(L, "%s: a row is a multiple of 64 bytes, not %lld", what, (long long)pitch);
+  return (Turn){pitch, pitch % 128 ? 4 : 8};
 }
 
 // turn_of("%turn", "%row", pitch): turn(row), a number of chunks.
 static void emit_turn(lua_State *L, Turn t, const char *turn, const char *row) {
   if (t.group == 8) {
     emit_op(L, "and.b32", "%s, %s, 7", turn, row);
-    return;
-  }
-  if (t.group == 2) {
-    emit_op(L, "mov.b32", "%s, 0", turn);
     return;
   }
   emit_op(L, "shr.u32", "%s, %s, 1", turn, row);

@@ -142,7 +142,7 @@ static void chunks_fill_whole_rounds(void **state) {
       {"decode_span", "b=128,hq=32,hkv=8,sq=1,sk=1024,d=128", 128},
       {"decode_span", "hq=28,hkv=7,sq=1,sk=16384,d=128", 126},
       {"decode_span", "hq=50,hkv=50,sq=1,sk=16384,d=128", 132},
-      {"decode_span tile_q=4", "hq=8,sq=1,sk=16384,d=128", 128}, // shared memory of two would fit
+      {"decode_span tile_q=4", "hq=8,sq=1,sk=16384,d=128", 128}, // the shared memory of two would fit
       {"decode_span", "b=2,hq=8,sq=1,sk=300,d=128", 32},
       {"decode_span", "b=2,hq=8,sq=1,sk=0,d=128", 1},
       {"decode_span", "hq=40,hkv=1,sq=1,sk=1000,d=128", 12}, // three tiles of rows
@@ -181,12 +181,7 @@ static void in_spans(void **state) {
       {SPAN "tree=1 helpers=1", "b=5,hq=2,hkv=2,sq=1,sk=90,d=96,dtype=bf16,chunks=13"},
       {SPAN, "b=0,hq=2,sq=3,sk=5,d=64,dtype=f16"},
       {SPAN, "b=2,hq=2,sq=0,sk=5,d=64,dtype=f16"},
-      {SPAN "bulk=1 warps=2 stages=3", many},
-      {SPAN "bulk=1 tile_k=32 stages=2 q_regs=0 paged=1",
-       "b=3,hq=10,hkv=2,sq=2,sk=150,d=96,dtype=bf16,causal=1,page_size=7,chunks=7"},
-      {SPAN "bulk=1 tile_k=16", "b=2,hq=4,hkv=2,sq=1,sk=77,d=256,dtype=bf16,chunks=5"},
-      {SPAN "helpers=8 paged=1",
-       "b=2,hq=20,hkv=2,sq=1,sk=300,d=64,dtype=f16,page_size=16,chunks=9"},
+      {SPAN "helpers=8 paged=1", "b=2,hq=20,hkv=2,sq=1,sk=300,d=64,dtype=f16,page_size=16,chunks=9"},
       {SPAN "sinks=1", "b=2,hq=4,sq=1,sk=50,d=64,dtype=f16,chunks=5"},
   };
   Fixture *f = *state;
@@ -219,8 +214,6 @@ static void in_spans_of_eight_bits(void **state) {
 static void in_spans_sanitized(void **state) {
   for (uint64_t schedule = 1; schedule <= 3; schedule++) {
     fixture_sanitized(*state, SPAN "warps=2 stages=3",
-                      "b=2,hq=6,hkv=2,sq=2,sk=175,d=64,dtype=bf16,causal=1,chunks=7", schedule);
-    fixture_sanitized(*state, SPAN "bulk=1 warps=2 stages=3 tile_k=16",
                       "b=2,hq=6,hkv=2,sq=2,sk=175,d=64,dtype=bf16,causal=1,chunks=7", schedule);
     fixture_sanitized(*state, SPAN "tree=1 tile_k=16 warps=2 helpers=2",
                       "b=1,hq=6,hkv=2,sq=1,sk=400,d=64,dtype=bf16,chunks=40", schedule);

@@ -9,10 +9,7 @@ enum { BATCH = 3, HEADS = 6, GROUP = 3 };
 static const Subject subjects[] = {{"decode_mma", DT_F16, DT_F16, "", 0x1p-11, NAN},
                                    {"decode_span", DT_F16, DT_F16, "", 0x1p-11, NAN},
                                    {"decode_span", DT_F16, DT_E4M3, "dtype_kv=e4m3", 0x1p-11, NAN},
-                                   {"decode_fma", DT_F32, DT_F32, "", 0x1p-11, NAN},
-                                   {"decode_span", DT_F16, DT_F16, "bulk=1", 0x1p-11, NAN},
-                                   {"decode_span", DT_F16, DT_E4M3, "dtype_kv=e4m3 bulk=1",
-                                    0x1p-11, NAN}};
+                                   {"decode_fma", DT_F32, DT_F32, "", 0x1p-11, NAN}};
 static const Subject *const mma = &subjects[0], *const span = &subjects[1],
                             *const fp8 = &subjects[2];
 
