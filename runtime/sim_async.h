@@ -104,6 +104,7 @@ typedef struct Copies {
   uint8_t bytes;      // 4, 8, 16; 0: cp.async.mbarrier.arrive
   uint8_t size[32];   // bytes copied, the rest is zero
   uint64_t from[32];  // global
+  uint64_t low, high; // all lanes read in [low, high)
   uint32_t to[32];    // shared; or the mbarrier
 } Copies;
 

@@ -128,9 +128,11 @@ const Op *sim_copies_reader(const Cta *c, uint64_t at, uint64_t bytes, uint32_t 
     const CopyQueue *q = &c->async->copies[k];
     for (int i = 0; i < q->n; i++) {
       const Copies *p = &q->v[i];
+      if (!p->bytes || p->low >= at + bytes || at >= p->high)
+        continue;
       SIM_LANES(lane, p->left) {
         *thread = (uint32_t)k * 32 + lane;
-        if (p->bytes && p->from[lane] < at + bytes && at < p->from[lane] + p->size[lane])
+        if (p->from[lane] < at + bytes && at < p->from[lane] + p->size[lane])
           return p->op;
       }
     }
@@ -216,6 +218,14 @@ static const Op *issue(Warp *w, const Op *op, Copies *p) {
   return NULL;
 }
 
+static void note_range(Copies *p, uint32_t lanes) {
+  p->low = UINT64_MAX, p->high = 0;
+  SIM_LANES(i, lanes) {
+    if (p->from[i] < p->low) p->low = p->from[i];
+    if (p->from[i] + p->size[i] > p->high) p->high = p->from[i] + p->size[i];
+  }
+}
+
 static void count_copy(Warp *w, const Op *op, const uint64_t from[32], const uint8_t size[32]) {
   uint64_t to[32] = {0};
   SIM_LANES(i, w->active) to[i] = sim_lane_address(w, &op->more->async->to, i);
@@ -234,6 +244,7 @@ static const Op *op_copy(Warp *w, const Op *op) {
     Copies *p = queue(w, op, lanes, op->bytes);
     memcpy(p->from, from, sizeof from);
     memcpy(p->size, size, sizeof size);
+    note_range(p, p->left);
     lanes &= ~p->left;
     stop = issue(w, op, p);
     if (!stop && sim_completion(c) == SIM_EAGER) {
