@@ -26,6 +26,7 @@ import timing
 TYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32,
          "e4m3": torch.float8_e4m3fn}
 E4M3_MAX = 448
+PEERS = ["cuDNN", "FA3", "FA2", "mem-eff"]
 LENGTHS = (512, 1024, 2048, 4096, 8192, 16384)
 aten = torch.ops.aten
 
@@ -190,10 +191,8 @@ def measure(lib, flush, c, args):
     """{name: {us, error, good}} for one case."""
     data = Data(c, args.dtype, args.outliers)
     own, choice = ours(lib, args.template, args.params, data, args.dtype)
-    calls = {"ptxsmith": own}
-    calls.update(torch_peers(data))
-    if args.dtype != "f32":
-        calls.update(fa3_peer(data))
+    peers = {**torch_peers(data), **(fa3_peer(data) if args.dtype != "f32" else {})}
+    calls = {"ptxsmith": own, **{n: call for n, call in peers.items() if n in args.peers}}
     good, result = {}, {}
     for name, call in calls.items():
         try:
@@ -227,7 +226,7 @@ def cases_of(args):
 
 
 def report(args, cases, runs):
-    names = ["ptxsmith", "cuDNN", "FA3", "FA2", "mem-eff"]
+    names = ["ptxsmith"] + [n for n in PEERS if n in args.peers]
     print("| case | " + " | ".join(f"{n}, TFLOP/s" for n in names) + " | ours / best peer | error | variant |")
     print("|---|" + "---|" * (len(names) + 3))
     ratios, squares, notes = [], [], timing.Footnotes()
@@ -272,17 +271,20 @@ def main():
     parse.add_argument("--lengths", default=",".join(map(str, LENGTHS)), help="rows of the table")
     parse.add_argument("--random", type=int, default=0, help="shapes drawn besides the table")
     parse.add_argument("--seed", type=int, default=1)
+    parse.add_argument("--peers", default=PEERS, type=lambda s: s.split(","), help="those of them to measure")
     parse.add_argument("--outliers", type=float, default=0, help="share of elements ten times as large")
     parse.add_argument("--no-table", action="store_true")
+    parse.add_argument("--seconds", type=float, default=math.inf, help="start no process after so long")
     parse.add_argument("--processes", type=int, default=5)
     parse.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     args = parse.parse_args()
     cases = cases_of(args)
     if args.one:
+        sys.stdin.readline()  # timing.in_processes: the GPU is ours from here on
         lib, flush = ptxsmith.Library(args.library), timing.Flush()
         print(json.dumps([measure(lib, flush, c, args) for c in cases]))
         return
-    runs = timing.in_processes(__file__, sys.argv[1:], args.processes)
+    runs = timing.in_processes(__file__, sys.argv[1:], args.processes, args.seconds, waits=True)
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, cuDNN "
           f"{torch.backends.cudnn.version()}\n")
     report(args, cases, runs)
