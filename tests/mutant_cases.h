@@ -113,13 +113,16 @@ static const Case latent_cases[] = {
 enum { LATENT_CASES = sizeof latent_cases / sizeof *latent_cases };
 
 // A second launch by itself: the variant in front of it takes all problems, and these.
-static const struct Second { const char *name, *front; Case cases[7]; } seconds[] = {
+static const struct Second { const char *name, *front; Case cases[9]; } seconds[] = {
     {"combine_spans", "decode_span",
      {{{{"fused", "0"}, {"overlap", "1"}}, NULL}, // the base variant
-      // more pieces than one turn reads; in the second turn, of the same lanes
-      {{{0}}, "b=1,hq=2,hkv=1,sq=1,sk=2200,chunks=135"},
+      // more pieces than one turn reads, 256
+      {{{0}}, "b=1,hq=1,hkv=1,sq=1,sk=4200,chunks=260"},
       {{{"head_dim", "192"}}, "b=2,hq=2,hkv=1,sq=2,sk=190,chunks=9"},
       {{{"tile_q", "32"}}, "b=1,hq=1,sq=33,sk=32,chunks=4,causal=1"}, // a row without a key
+      // teams of two warps and of one, the last block with some that have nothing to do
+      {{{0}}, "b=3,hq=93,hkv=1,sq=1,sk=40,chunks=130"},
+      {{{0}}, "b=5,hq=105,hkv=1,sq=1,sk=40,chunks=200"},
       {{{"dtype_kv", "e4m3"}}, "b=2,hq=6,hkv=2,sq=7,sk=75,chunks=5,causal=1"},
       {{{"dtype", "f16"}}, "b=35,hq=2,hkv=2,sq=1,seqlens_k=seed:3,sk=90,chunks=99"}}}};
 enum { SECONDS = sizeof seconds / sizeof *seconds };
@@ -303,7 +306,7 @@ static inline void bench_all(Bench *b) {
     bench_cases(b, latent_cases, LATENT_CASES, 2);
   } else if (b->first) {
     bench_base(b, 0, (Depth){ROUND, 1, b->deep});
-    bench_cases(b, second_of(b->name)->cases, 7, ROUND);
+    bench_cases(b, second_of(b->name)->cases, 9, ROUND);
   } else {
     bench_base(b, 0, (Depth){ROUND, 1, b->deep});
     bench_sweep(b);

@@ -6,13 +6,13 @@
 #define SPAN "decode_span fused=0 "
 #define LATENT "decode_latent fused=0 "
 
-// Pieces: of each tile; more than a block reads at once (128), and one less; a last turn of one
-// piece; items within a span beside others; more spans than tiles.
+// Pieces: of each tile; as many as a block reads at once, 256, and one more; items within a span
+// beside others; more spans than tiles.
 static void pieces_of_an_item(void **state) {
   static const GateCase cases[] = {
       {SPAN, "b=1,hq=8,hkv=1,sq=1,sk=3000,d=128,dtype=bf16,chunks=187"},
-      {SPAN, "b=1,hq=2,hkv=1,sq=1,sk=4130,d=64,dtype=f16,chunks=129"},
-      {SPAN, "b=1,hq=2,hkv=1,sq=1,sk=4130,d=64,dtype=f16,chunks=127"},
+      {SPAN, "b=1,hq=2,hkv=1,sq=1,sk=4130,d=128,dtype=f16,chunks=256"},
+      {SPAN, "b=1,hq=2,hkv=1,sq=1,sk=4130,d=128,dtype=f16,chunks=257"},
       {SPAN, "b=2,hq=6,hkv=2,sq=1,sk=300,d=96,dtype=bf16,chunks=33"},
       {SPAN, "b=9,hq=6,hkv=2,sq=1,sk=40,d=192,dtype=bf16,chunks=5"},
       {SPAN, "b=2,hq=2,hkv=1,sq=1,sk=40,d=256,dtype=bf16,chunks=70"},
@@ -45,12 +45,26 @@ static void rows_masks_and_lengths(void **state) {
   fixture_nothing(*state, LATENT, "d=576,dtype=f16");
 }
 
+// Teams of 4, 2 and 1 warps (work items of a row's 32 columns: 280, 558, 1,050), the last of a block
+// with nothing to do; a latent row has 4.
+static void many_rows(void **state) {
+  static const GateCase cases[] = {
+      {SPAN, "b=70,hq=2,hkv=2,sq=1,seqlens_k=seed:3,sk=90,d=64,dtype=bf16,chunks=333"},
+      {SPAN, "b=3,hq=93,hkv=1,sq=1,sk=90,d=64,dtype=bf16,chunks=40"},
+      {SPAN, "b=5,hq=105,hkv=1,sq=1,sk=60,d=64,dtype=f16,chunks=64"},
+      {SPAN "tile_q=32", "b=1,hq=520,hkv=1,sq=1,sk=1100,d=64,dtype=f16,chunks=595"}, // two turns
+      {LATENT, "b=1,hq=300,hkv=1,sq=1,sk=190,d=576,dtype=bf16,chunks=13"},
+  };
+  PASS_ALL(*state, cases);
+}
+
 static void sanitized(void **state) {
   for (uint64_t seed = 1; seed <= 2; seed++) {
     fixture_sanitized(*state, SPAN "overlap=1",
                       "b=2,hq=6,hkv=2,sq=3,sk=300,d=64,dtype=f16,causal=1,chunks=40", seed);
     fixture_sanitized(*state, SPAN "overlap=1",
                       "hq=4,hkv=2,sq=1,seqlens_k=70/0/330,page=16,d=64,dtype=bf16,chunks=40", seed);
+    fixture_sanitized(*state, SPAN, "b=3,hq=93,hkv=1,sq=1,sk=40,d=64,dtype=bf16,chunks=130", seed);
     fixture_sanitized(*state, LATENT, "b=1,hq=16,hkv=1,sq=1,sk=500,d=576,dtype=bf16,chunks=7",
                       seed);
   }
@@ -87,6 +101,7 @@ static void what_is_planned(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(pieces_of_an_item), cmocka_unit_test(rows_masks_and_lengths),
+      cmocka_unit_test(many_rows),
       cmocka_unit_test(sanitized),         cmocka_unit_test(what_is_refused),
       cmocka_unit_test(what_is_planned),
   };
