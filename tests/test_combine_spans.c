@@ -52,7 +52,8 @@ static void many_rows(void **state) {
       {SPAN, "b=70,hq=2,hkv=2,sq=1,seqlens_k=seed:3,sk=90,d=64,dtype=bf16,chunks=333"},
       {SPAN, "b=3,hq=93,hkv=1,sq=1,sk=90,d=64,dtype=bf16,chunks=40"},
       {SPAN, "b=5,hq=105,hkv=1,sq=1,sk=60,d=64,dtype=f16,chunks=64"},
-      {SPAN "tile_q=32", "b=1,hq=520,hkv=1,sq=1,sk=1100,d=64,dtype=f16,chunks=595"}, // two turns
+      // and two turns
+      {SPAN "tile_q=32", "b=1,hq=520,hkv=1,sq=1,sk=1100,d=64,dtype=f16,chunks=595"},
       {LATENT, "b=1,hq=300,hkv=1,sq=1,sk=190,d=576,dtype=bf16,chunks=13"},
   };
   PASS_ALL(*state, cases);
