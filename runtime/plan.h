@@ -77,8 +77,9 @@ Status operator_bind_workspace(Operator *op, DevPtr p, uint64_t bytes, Diag *d);
 Status operator_launch(const Operator *op, Device *dev, Diag *d);
 
 int64_t plan_chunks(const Operator *op);
-// Pieces of an item, rounded up, where the work is equal pieces of all items; else 0.
-int64_t plan_pieces(const Operator *op);
+// Pieces of an item, rounded up, where the work is equal pieces of all items; else 0.  bytes: what
+// they have of the output's rows in the workspace; may be NULL.
+int64_t plan_pieces(const Operator *op, int64_t *bytes);
 // Alignment in bytes that a variant's vector width asks of tensor `arg`.
 uint32_t variant_alignment(const Variant *v, const ArgDecl *arg);
 

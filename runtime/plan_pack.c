@@ -117,10 +117,23 @@ int64_t plan_chunks(const Operator *op) {
   return n < 1 ? 1 : n;
 }
 
-int64_t plan_pieces(const Operator *op) {
-  int64_t items = span_items(op);
-  if (!of_all_keys(op) || items < 1) return 0;
-  return (problem_int(op->problem, "chunks", 1) + items - 1) / items;
+// o_part: two kinds of pieces, of each span, of the rows of an item, of a row's elements.
+static int64_t piece_bytes(const Operator *op) {
+  const ArgDecl *part = operator_arg(op, "o_part");
+  int64_t shape[TENSOR_MAX_RANK], rows = 0;
+  Diag *ignored = diag_new();
+  bool told = part && part->rank == 4 && arg_shape(part, op->problem, shape, ignored) == ST_OK;
+  diag_free(ignored);
+  if (!told || !problem_whole(op->problem, "rows", &rows)) return 0;
+  return (rows < shape[2] ? rows : shape[2]) * shape[3] * dtype_bytes(part->dtype);
+}
+
+int64_t plan_pieces(const Operator *op, int64_t *bytes) {
+  int64_t items = span_items(op), n = 0;
+  if (of_all_keys(op) && items > 0)
+    n = (problem_int(op->problem, "chunks", 1) + items - 1) / items;
+  if (bytes) *bytes = times(n, piece_bytes(op));
+  return n;
 }
 
 static void choose_chunks(Operator *op, int64_t given) {

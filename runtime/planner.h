@@ -152,7 +152,7 @@ typedef struct Fit {
   bool too_large;   // it stops at the device's shared memory, and there alone
   const char *point;   // what was changed in the defaults, NULL for nothing,
   const char *changed; // and why: "with ... to ..."
-  int64_t pieces;      // plan_pieces
+  int64_t pieces, piece_bytes; // plan_pieces
 } Fit;
 // What the point (a row's parameters, "" for the defaults) with those given makes of the template.
 Fit planner_fit(Session *s, Arena *a, const char *point, const PlannerAsk *ask, const Problem *p,

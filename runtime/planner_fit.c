@@ -134,7 +134,7 @@ static Fit build(Session *s, Arena *a, const PlannerAsk *ask, const PlannerChoic
     fit.why = why_not_device(a, op->step[i].variant, dev);
   if (fit.why) fit.step = FIT_DEVICE, fit.reasons = 1;
   fit.too_large = too_large(op, dev);
-  fit.pieces = plan_pieces(op);
+  fit.pieces = plan_pieces(op, &fit.piece_bytes);
   if (ask->op && fit.step == FIT_DONE) *ask->op = op;
   else operator_free(op);
   return fit;
@@ -276,14 +276,15 @@ static Fit fit_rows(PlannerQuestion *q, const char *name, PlannerChoice *out, Fi
 
 // ---- items in many pieces -----------------------------------------------------------------------
 
-// One block merges an item's pieces in a time that grows with them; a second launch, which merges
-// over the whole machine, takes nearly the same whatever they are (docs/measurements.md).
+// One block merges an item's pieces in a time that grows with their number and their bytes; a
+// second launch, over the whole machine, takes about 3 us (docs/measurements.md, "Pieces").
 static Fit fit_many_pieces(PlannerQuestion *q, const char *name, PlannerChoice *out, Fit first) {
-  enum { FUSED_PIECES = 16 };
+  enum { FUSED_PIECES = 8, FUSED_BYTES = 64 << 10 };
   static const char *const changes[] = {"fused=0 overlap=1", "fused=0"};
   const char *fused = params_get(&first.resolved, "fused"), *was = first.changed;
   bool given = q->ask->given && params_get(q->ask->given, "fused");
-  if (first.pieces <= FUSED_PIECES || given || !fused || strcmp(fused, "1")) return first;
+  if (first.pieces <= FUSED_PIECES || first.piece_bytes <= FUSED_BYTES) return first;
+  if (given || !fused || strcmp(fused, "1")) return first;
   for (int i = 0; i < 2; i++) {
     PlannerChoice choice = *out;
     const char *more = changes[i], *point = more;

@@ -45,8 +45,8 @@ static void rows_masks_and_lengths(void **state) {
   fixture_nothing(*state, LATENT, "d=576,dtype=f16");
 }
 
-// Teams of 4, 2 and 1 warps (work items of a row's 32 columns: 280, 558, 1,050), the last of a block
-// with nothing to do; a latent row has 4.
+// Teams of 4, 2 and 1 warps (work items of a row's 32 columns: 280, 558, 1,050), the last of a
+// block with nothing to do; a latent row has 8.
 static void many_rows(void **state) {
   static const GateCase cases[] = {
       {SPAN, "b=70,hq=2,hkv=2,sq=1,seqlens_k=seed:3,sk=90,d=64,dtype=bf16,chunks=333"},
@@ -94,7 +94,9 @@ static void what_is_planned(void **state) {
     assert_int_equal(op->nsteps, fused ? 1 : 2);
     assert_int_equal((int)op->workspace_zero_bytes, fused ? 256 : 0);
     assert_int_equal((int)problem_int(op->problem, "chunks", 0), 150);
-    assert_int_equal((int)plan_pieces(op), 50);
+    int64_t bytes;
+    assert_int_equal((int)plan_pieces(op, &bytes), 50);
+    assert_int_equal((int)bytes, 50 * 16 * 64 * 4);
     operator_free(op);
   }
 }

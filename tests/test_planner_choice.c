@@ -125,11 +125,13 @@ static void what_is_planned_is_right(void **state) {
   }
 }
 
-// An item of more than 16 pieces is merged by a second launch, which begins early where it may.
+// An item of more than 8 pieces and of more than 64 KB is merged by a second launch, which begins
+// early where it may.
 static void many_pieces_take_a_second_launch(void **state) {
   static const struct { const char *problem; int gpu; const char *fused, *overlap; } asked[] = {
       {"b=1,hq=16,hkv=1,sq=1,sk=16384,d=576,dv=512,shared=1,dtype=bf16", SM_90A, "0", NULL},
-      {"b=16,hq=16,hkv=1,sq=1,sk=16384,d=576,dv=512,shared=1,dtype=bf16", SM_90A, NULL, NULL},
+      {"b=16,hq=16,hkv=1,sq=1,sk=16384,d=576,dv=512,shared=1,dtype=bf16", SM_90A, "0", NULL},
+      {"b=32,hq=64,hkv=1,sq=1,sk=16384,d=576,dv=512,shared=1,dtype=bf16", SM_90A, NULL, NULL},
       {"hq=8,hkv=1,sq=1,seqlens_k=9000/7000,d=128,dtype=bf16", SM_90A, "0", "1"},
       {"hq=8,hkv=1,sq=1,seqlens_k=9000/7000,d=128,dtype=bf16", SM_80, "0", NULL},
       {"hq=8,hkv=8,sq=1,seqlens_k=9000/7000,d=128,dtype=bf16", SM_90A, NULL, NULL},
