@@ -279,11 +279,11 @@ static Fit fit_rows(PlannerQuestion *q, const char *name, PlannerChoice *out, Fi
 // One block merges an item's pieces in a time that grows with their number and their bytes; a
 // second launch, over the whole machine, takes about 3 us (docs/measurements.md, "Pieces").
 static Fit fit_many_pieces(PlannerQuestion *q, const char *name, PlannerChoice *out, Fit first) {
-  enum { FUSED_PIECES = 8, FUSED_BYTES = 64 << 10 };
+  enum { MANY_PIECES = 8, FUSED_BYTES = 64 << 10 };
   static const char *const changes[] = {"fused=0 overlap=1", "fused=0"};
   const char *fused = params_get(&first.resolved, "fused"), *was = first.changed;
   bool given = q->ask->given && params_get(q->ask->given, "fused");
-  if (first.pieces <= FUSED_PIECES || first.piece_bytes <= FUSED_BYTES) return first;
+  if (first.pieces < MANY_PIECES || first.piece_bytes <= FUSED_BYTES) return first;
   if (given || !fused || strcmp(fused, "1")) return first;
   for (int i = 0; i < 2; i++) {
     PlannerChoice choice = *out;

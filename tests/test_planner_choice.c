@@ -125,7 +125,7 @@ static void what_is_planned_is_right(void **state) {
   }
 }
 
-// An item of more than 8 pieces and of more than 64 KB is merged by a second launch, which begins
+// An item of 8 pieces and of more than 64 KB is merged by a second launch, which begins
 // early where it may.
 static void many_pieces_take_a_second_launch(void **state) {
   static const struct { const char *problem; int gpu; const char *fused, *overlap; } asked[] = {
