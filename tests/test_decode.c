@@ -143,7 +143,7 @@ static void chunks_fill_whole_rounds(void **state) {
       {"decode_span", "b=128,hq=32,hkv=8,sq=1,sk=1024,d=128", 128},
       {"decode_span", "hq=28,hkv=7,sq=1,sk=16384,d=128", 126},
       {"decode_span", "hq=50,hkv=50,sq=1,sk=16384,d=128", 132},
-      {"decode_span tile_q=4", "hq=8,sq=1,sk=16384,d=128", 128}, // the shared memory of two would fit
+      {"decode_span tile_q=4", "hq=8,sq=1,sk=16384,d=128", 128}, // shared memory of two would fit
       {"decode_span", "b=2,hq=8,sq=1,sk=300,d=128", 32},
       {"decode_span", "b=2,hq=8,sq=1,sk=0,d=128", 1},
       {"decode_span", "hq=40,hkv=1,sq=1,sk=1000,d=128", 12}, // three tiles of rows
