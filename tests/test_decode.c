@@ -182,9 +182,7 @@ static void in_spans(void **state) {
       {SPAN "tree=1 helpers=1", "b=5,hq=2,hkv=2,sq=1,sk=90,d=96,dtype=bf16,chunks=13"},
       {SPAN, "b=0,hq=2,sq=3,sk=5,d=64,dtype=f16"},
       {SPAN, "b=2,hq=2,sq=0,sk=5,d=64,dtype=f16"},
-      {SPAN "touch=1 paged=1 varlen=1 helpers=1",
-       "hq=4,hkv=2,sq=3,seqlens_k=300/0/33/1,page_size=1,d=64,dtype=f16,causal=1,chunks=7"},
-      {SPAN "helpers=8 touch=1 paged=1",
+      {SPAN "helpers=8 paged=1",
        "b=2,hq=20,hkv=2,sq=1,sk=300,d=64,dtype=f16,page_size=16,chunks=9"},
       {SPAN "sinks=1", "b=2,hq=4,sq=1,sk=50,d=64,dtype=f16,chunks=5"},
   };
