@@ -171,48 +171,50 @@ static void measured_on_sim_is_modelled_but_checked(void **state) {
   close_setup(&u);
 }
 
-// Two warpgroups of 5 turns of 8 products of 64 x 256 x 32 in e4m3, on 3 blocks: 700 threads are
-// three blocks of 256, the last one half kept.
+// Turns of 8 products.  700 threads are three blocks of 256, the last one half kept; 100 turns in
+// e4m3 add 25,600 to an element, more than an accumulator of 8-bit products can hold (2^14).
 static void products_are_exact_and_counted(void **state) {
   (void)state;
-  enum { THREADS = 700, ROUNDS = 5, BLOCKS = 3 };
+  enum { MOST = 700 };
   static const struct {
     const char *name, *dtype;
+    int threads, rounds, blocks;
     double sum; // elements of a thread x rounds x steps x depth
     uint64_t flops;
     FlopKind kind;
   } cases[] = {
-      {"ceiling_wgmma", "e4m3", 128.0 * ROUNDS * 8 * 32,
-       (uint64_t)BLOCKS * 2 * ROUNDS * 8 * 64 * 256 * 32 * 2, FLOP_TENSOR_F8},
-      {"ceiling_wgmma", "f32", 128.0 * ROUNDS * 8 * 8,
-       (uint64_t)BLOCKS * 2 * ROUNDS * 8 * 64 * 256 * 8 * 2, FLOP_TENSOR_TF32},
-      {"ceiling_mma", "bf16", 8 * 4.0 * ROUNDS * 8 * 16,
-       (uint64_t)BLOCKS * 8 * ROUNDS * 8 * 8 * 16 * 8 * 16 * 2, FLOP_TENSOR_BF16},
+      {"ceiling_wgmma", "e4m3", 256, 100, 1, 128.0 * 100 * 8 * 32,
+       2ull * 100 * 8 * 64 * 256 * 32 * 2, FLOP_TENSOR_F8},
+      {"ceiling_wgmma", "f32", 700, 5, 3, 128.0 * 5 * 8 * 8,
+       3ull * 2 * 5 * 8 * 64 * 256 * 8 * 2, FLOP_TENSOR_TF32},
+      {"ceiling_mma", "bf16", 700, 5, 3, 8 * 4.0 * 5 * 8 * 16,
+       3ull * 8 * 5 * 8 * 8 * 16 * 8 * 16 * 2, FLOP_TENSOR_BF16},
   };
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     Setup u = on_sim();
-    float got[THREADS];
+    float got[MOST];
+    int threads = cases[k].threads;
     Params params = {0};
     Problem p = {.arena = u.d->arena, .name = ""};
     Operator *op;
     DevPtr out;
     params_set(u.d->arena, &params, "dtype", cases[k].dtype);
-    problem_set_int(&p, "threads", THREADS);
-    problem_set_int(&p, "rounds", ROUNDS);
+    problem_set_int(&p, "threads", threads);
+    problem_set_int(&p, "rounds", cases[k].rounds);
     must(&u, device_alloc(u.dev, sizeof got, "out", &out, u.d));
     must(&u, operator_make(u.s, cases[k].name, &params, &p, NULL, &op, u.d));
     must(&u, operator_load(op, u.dev, u.d));
     must(&u, operator_plan(op, u.dev, NULL, u.d));
-    Tensor t = tensor1(DT_F32, THREADS, out);
+    Tensor t = tensor1(DT_F32, threads, out);
     must(&u, operator_bind(op, "out", &t, u.d));
     Counters c;
     device_counters(u.dev, &c, true);
     must(&u, operator_launch(op, u.dev, u.d));
-    must(&u, device_read(u.dev, got, out, sizeof got, u.d));
+    must(&u, device_read(u.dev, got, out, 4 * (uint64_t)threads, u.d));
     device_counters(u.dev, &c, true);
-    for (int i = 0; i < THREADS; i++) assert_true(got[i] == cases[k].sum);
+    for (int i = 0; i < threads; i++) assert_true(got[i] == cases[k].sum);
     assert_int_equal(c.flops_by_kind[cases[k].kind], cases[k].flops);
-    assert_true(ceiling_thread_flops(op) * BLOCKS * 256 == (double)cases[k].flops);
+    assert_true(ceiling_thread_flops(op) * cases[k].blocks * 256 == (double)cases[k].flops);
     assert_true(ceiling_thread_sum(op) == cases[k].sum);
     operator_free(op);
     close_setup(&u);
