@@ -82,12 +82,12 @@ static void check(Context *c, const char *name, const Params *params) {
   Variant *least;
   if (variant_build(c->session, name, params, NULL, &least, c->d))
     fail_msg("%s", diag_text(c->d));
-  int sm = least->module->sm;
+  int sm = least->module->sm; // 8-bit products: sm_89
   char suffix = least->module->sm_suffix;
   variant_free(least);
   if (suffix) check_for(c, name, params, sm, suffix);
   for (size_t i = 0; !suffix && i < sizeof targets / sizeof *targets; i++)
-    check_for(c, name, params, targets[i], 0);
+    if (targets[i] >= sm) check_for(c, name, params, targets[i], 0);
 }
 
 static const ParamDecl *declared(const TemplateInfo *t, const char *name) {
