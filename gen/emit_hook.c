@@ -94,7 +94,7 @@ bool hook_push_function(lua_State *L, const char *name) {
   return there;
 }
 
-// ---- the registers of its Args -----------------------------------------------------------------
+// ---- the registers of its Args, and its own ----------------------------------------------------
 // %s, as the template has it: behind the %, in the texts that a point gives to a hook, so that a
 // register of the template is told from an Arg of the same name.
 enum { GIVEN = 1 };
@@ -103,11 +103,41 @@ static const char *given(Arena *a, const char *text) {
   return text && *text == '%' ? arena_printf(a, "%%%c%s", GIVEN, text + 1) : text;
 }
 
-// %NAME, of a tensor %NAME_stride_0 and %NAME_map too: does an Arg of the hook's stand at p?
+static size_t name_length(const char *p, const char *end) {
+  size_t n = 0;
+  while (p + n < end && (isalnum((unsigned char)p[n]) || p[n] == '_' || p[n] == '$')) n++;
+  return n;
+}
+
+// `.reg .s32 %a, %b<4>;`: what the line declares.
+static void note_declared(Expansion *x, const Line *line) {
+  const char *end = line->text + line->len, *p = line->text;
+  while (p < end && isspace((unsigned char)*p)) p++;
+  if ((size_t)(end - p) < sizeof ".reg" || memcmp(p, ".reg", 4)) return;
+  while ((p = memchr(p, '%', (size_t)(end - p)))) {
+    const char *name = arena_strndup(x->arena, p + 1, name_length(p + 1, end));
+    *arena_push(x->arena, x->hook_regs, x->nhook_regs, x->hook_regs_cap) = name;
+    p++;
+  }
+}
+
+// NAME, or NAME and digits: one of NAME<N>.
+static bool is_declared(const Expansion *x, const char *p, size_t len) {
+  for (int i = 0; i < x->nhook_regs; i++) {
+    size_t n = strlen(x->hook_regs[i]), digits = n;
+    if (!n || len < n || memcmp(p, x->hook_regs[i], n)) continue;
+    while (digits < len && isdigit((unsigned char)p[digits])) digits++;
+    if (digits == len) return true;
+  }
+  return false;
+}
+
+// %NAME, of a tensor %NAME_stride_0 and %NAME_map too: does an Arg of the hook's stand at p, or a
+// register that it has declared?
 static bool is_own_register(const Expansion *x, const char *p, const char *end) {
   static const char stride[] = "_stride_", map[] = "_map";
-  size_t len = 0;
-  while (p + len < end && (isalnum((unsigned char)p[len]) || p[len] == '_' || p[len] == '$')) len++;
+  size_t len = name_length(p, end);
+  if (is_declared(x, p, len)) return true;
   for (int i = x->first_hook_arg; i < x->v->nargs; i++) {
     const ArgDecl *arg = &x->v->args[i];
     size_t n = strlen(arg->name);
@@ -125,6 +155,7 @@ void hook_rename(Expansion *x, Line *line) {
   const char *end = line->text + line->len, *from = line->text, *p;
   char *text = NULL;
   size_t n = 0, cap = 0;
+  note_declared(x, line);
   while ((p = memchr(from, '%', (size_t)(end - from)))) {
     arena_append(x->arena, &text, &n, &cap, from, (size_t)(p + 1 - from));
     from = p + 1;
@@ -192,6 +223,7 @@ static void begin_use(lua_State *L, Expansion *x, const HookPart *part) {
   }
   *arena_push(x->arena, x->hook_use, x->nhook_uses, x->hook_use_cap) = use;
   x->hook_runs = (uint32_t)x->nhook_uses;
+  x->nhook_regs = 0;
   x->hook_used = true;
 }
 

@@ -75,7 +75,7 @@ const char *const planner_left_text[LEFT_COUNT] = {
     [LEFT_WARM] = "results from a warm L2, where there are some from a cold one",
     [LEFT_EAGER] = "results of single launches, where there are some by graph replay",
     [LEFT_UNIT] = "results in GB/s or GFLOP/s, where there are some in the other one",
-    [LEFT_SLOWER] = "results slower than another of their template and shape",
+    [LEFT_SLOWER] = "results no faster than another of their template and shape",
     [LEFT_DAMAGED] = "damaged lines",
 };
 
@@ -126,7 +126,8 @@ Status planner_rows_from(Session *s, Arena *a, const char *store, PlannerRows *o
     while (at < n && !planner_same_key(&best[at].row, &found.row)) at++;
     if (at < n) {
       PlannerLeft why = planner_behind(&best[at], &found); // why the one that was best is not
-      out->left[why < LEFT_COUNT ? why : planner_behind(&found, &best[at])]++;
+      PlannerLeft other = planner_behind(&found, &best[at]); // equal ones: neither has a reason
+      out->left[why < LEFT_COUNT ? why : other < LEFT_COUNT ? other : LEFT_SLOWER]++;
       if (why < LEFT_COUNT) best[at] = found;
     } else
       best[n++] = found;

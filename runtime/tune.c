@@ -134,6 +134,9 @@ static bool is_legal(Tuner *t, const Run *r, const Params *params, const Problem
   for (int i = 0; i < params->n; i++)
     params_set(t->arena, &all, params->v[i].name, params->v[i].value);
   Status st = session_template(t->session, r->template_name, &info, quiet);
+  int64_t chunks = problem_int(p, "chunks", 1); // the plan would take one at least
+  if (!st && chunks < 1)
+    st = diag_fail(quiet, ST_INPUT, "chunks=%lld: chunks is at least 1", (long long)chunks);
   if (!st) st = problem_fix_params(t->arena, p, info, &all, quiet);
   if (!st)
     st = variant_legal(t->session, r->template_name, &all, &t->opts.build, t->arena, &resolved,
@@ -164,8 +167,8 @@ static bool worth_running(Tuner *t, const Run *r, const Params *params, const Pr
   }
   if (ok) {
     *texts = texts_of(t->arena, op);
-    const char *id = arena_printf(t->arena, "%s chunks=%lld", op->step[0].variant->id,
-                                  (long long)problem_int(op->problem, "chunks", 0));
+    const char *id = arena_printf(t->arena, "%s %s", op->step[0].variant->id,
+                                  problem_text(t->arena, op->problem)); // with the chunks it makes
     if (seen_before(t, id)) {
       ok = false;
       out->kind = OUT_AGAIN;

@@ -379,6 +379,32 @@ static void args_named_as_registers(void **state) {
   }
 }
 
+// So may its own: ${len_k} is %seqlen_k in many templates, ${i} is %i in hook_eval, %f<2> is two.
+static void own_registers_named_as_the_templates(void **state) {
+  static const char *const rules[] = {
+      "| function visible()\n  .reg .s32 %seqlen_k;\n  mov.s32 %seqlen_k, 3;\n"
+      "  sub.s32 %seqlen_k, ${len_k}, %seqlen_k;\n  setp.lt.s32 ${sees}, ${j}, %seqlen_k;\n| end\n",
+      "  .reg .s32 %i, %j;\n  .reg .f32 %s<2>;\n  mov.s32 %i, 7;\n  add.s32 %i, ${i}, %i;\n"
+      "  sub.s32 %j, %i, ${j};\n  cvt.rn.f32.s32 %s1, %j;\n"
+      "  fma.rn.f32 ${s}, ${s}, 0f3D800000, %s1;\n"};
+  Fixture *f = *state;
+  for (int i = 0; i < 2; i++) {
+    char *path = hook_of(f, rules[i]);
+    pass(f, "prefill_thread", path, "hq=2,hkv=1,sq=3,sk=20,d=64");
+    pass(f, "prefill_mma", path, "hq=2,hkv=1,sq=3,sk=20,d=64,dtype=f16");
+    unlink(path);
+  }
+  // a verdict alone does not tell: the check's own kernels are expanded with the same hook
+  char *path = hook_of(f, rules[0]);
+  Variant *v;
+  VariantOpts opts = {.hook_path = path};
+  Params params = {0};
+  assert_int_equal(variant_build(f->s, "prefill_thread", &params, &opts, &v, f->d), ST_OK);
+  assert_non_null(strstr(v->ptx->text, "sub.s32 %user_seqlen_k, %seqlen_k, %user_seqlen_k;"));
+  variant_free(v);
+  unlink(path);
+}
+
 // A template that writes into a hook's tensor is found out, like one that writes to q.
 static void the_hooks_tensors_stay(void **state) {
   Fixture *f = *state;
@@ -449,6 +475,7 @@ int main(void) {
       cmocka_unit_test(tiles_left_out),   cmocka_unit_test(mistakes_point_into_the_file),
       cmocka_unit_test(what_is_its_own),  cmocka_unit_test(args_without_a_value),
       cmocka_unit_test(args_named_as_registers),
+      cmocka_unit_test(own_registers_named_as_the_templates),
       cmocka_unit_test(the_text_names_its_hook),
       cmocka_unit_test(the_hooks_tensors_stay),
   };

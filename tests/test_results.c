@@ -208,6 +208,7 @@ static void only_what_compares_competes(void **state) {
     PlannerLeft left; // why the other does not
   } cases[] = {
       {{.us = 9, .rate = 300}, {.us = 8, .rate = 310}, 1, LEFT_SLOWER},
+      {{.us = 9, .rate = 300}, {.us = 9, .rate = 300}, 0, LEFT_SLOWER}, // counted, too
       {{.us = 9, .rate = 300}, {.us = 8, .rate = 310, .warm = 1}, 0, LEFT_WARM},
       {{.us = 9, .rate = 300, .warm = 1}, {.us = 8, .rate = 200}, 1, LEFT_WARM},
       {{.us = 9, .rate = 300}, {.us = 8, .rate = 200, .graph = 1}, 1, LEFT_EAGER},

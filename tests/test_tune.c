@@ -205,6 +205,28 @@ static void chunks_are_values_and_equal_variants_run_once(void **state) {
   close_sweep(&w);
 }
 
+// Other values of the problem make other points of one variant; chunks below 1 take nobody's place.
+static void points_of_other_problems_all_run(void **state) {
+  (void)state;
+  Sweep w;
+  Status st = open_script(&w, "return { template = 'decode_splitk',\n"
+                              "  problems = { 'b=1,hq=1,hkv=1,sq=1,sk=3,d=32' },\n"
+                              "  params = { seqlen_k = { 3, 5 }, chunks = { 0, -1, 1 } } }\n");
+  if (st) fail_msg("%s", diag_text(w.d));
+  int n, ran = 0, refused = 0;
+  const Run *r = script_runs(w.script, &n);
+  open_tuner(&w, 20);
+  assert_int_equal(r->npoints, 6);
+  for (int i = 0; i < r->npoints; i++) {
+    Outcome o = run_point(&w, r, i);
+    ran += o.kind == OUT_OK;
+    refused += strstr(o.why, "chunks is at least 1") != NULL;
+  }
+  assert_int_equal(ran, 2);
+  assert_int_equal(refused, 4);
+  close_sweep(&w);
+}
+
 static void results_are_stored_and_point_at_predictions(void **state) {
   (void)state;
   Sweep w;
@@ -550,6 +572,7 @@ int main(void) {
       cmocka_unit_test(faults_cost_only_themselves),
       cmocka_unit_test(ranking_is_the_same_every_time),
       cmocka_unit_test(chunks_are_values_and_equal_variants_run_once),
+      cmocka_unit_test(points_of_other_problems_all_run),
       cmocka_unit_test(results_are_stored_and_point_at_predictions),
       cmocka_unit_test(a_killed_sweep_goes_on),
       cmocka_unit_test(only_the_same_measurement_stands),
