@@ -109,15 +109,17 @@ static size_t name_length(const char *p, const char *end) {
   return n;
 }
 
-// `.reg .s32 %a, %b<4>;`: what the line declares.
+// `.reg .s32 %a, %b<4>;`, wherever in a line it begins and in whichever it ends.
 static void note_declared(Expansion *x, const Line *line) {
-  const char *end = line->text + line->len, *p = line->text;
-  while (p < end && isspace((unsigned char)*p)) p++;
-  if ((size_t)(end - p) < sizeof ".reg" || memcmp(p, ".reg", 4)) return;
-  while ((p = memchr(p, '%', (size_t)(end - p)))) {
+  const char *end = line->text + line->len;
+  for (const char *p = line->text; p < end; p++) {
+    size_t left = (size_t)(end - p);
+    if (left > 1 && p[0] == '/' && p[1] == '/') return;
+    if (left >= 4 && !memcmp(p, ".reg", 4) && !name_length(p + 4, end)) x->hook_in_reg = true;
+    if (*p == ';') x->hook_in_reg = false;
+    if (*p != '%' || !x->hook_in_reg) continue;
     const char *name = arena_strndup(x->arena, p + 1, name_length(p + 1, end));
     *arena_push(x->arena, x->hook_regs, x->nhook_regs, x->hook_regs_cap) = name;
-    p++;
   }
 }
 
@@ -224,6 +226,7 @@ static void begin_use(lua_State *L, Expansion *x, const HookPart *part) {
   *arena_push(x->arena, x->hook_use, x->nhook_uses, x->hook_use_cap) = use;
   x->hook_runs = (uint32_t)x->nhook_uses;
   x->nhook_regs = 0;
+  x->hook_in_reg = false;
   x->hook_used = true;
 }
 

@@ -54,6 +54,7 @@ typedef struct Expansion {
   uint32_t hook_runs;      // lines of this use are being put in; 0: none
   struct HookUse *hook_use; int nhook_uses, hook_use_cap;
   uint32_t *row_use, nrow_use; // by line of the text, when there is a hook
+  bool hook_in_reg;        // a declaration of registers is not at its end
   const char **hook_regs; int nhook_regs, hook_regs_cap; // that this use has declared; no %, no <N>
   bool hook_used;          // a point took it
   int first_hook_arg;      // index in v->args

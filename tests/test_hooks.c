@@ -382,8 +382,9 @@ static void args_named_as_registers(void **state) {
 // So may its own: ${len_k} is %seqlen_k in many templates, ${i} is %i in hook_eval, %f<2> is two.
 static void own_registers_named_as_the_templates(void **state) {
   static const char *const rules[] = {
-      "| function visible()\n  .reg .s32 %seqlen_k;\n  mov.s32 %seqlen_k, 3;\n"
-      "  sub.s32 %seqlen_k, ${len_k}, %seqlen_k;\n  setp.lt.s32 ${sees}, ${j}, %seqlen_k;\n| end\n",
+      "| function visible()\n  { .reg .s32\n  %seqlen_k; mov.s32 %seqlen_k, 3;\n"
+      "  sub.s32 %seqlen_k, ${len_k}, %seqlen_k;\n"
+      "  setp.lt.s32 ${sees}, ${j}, %seqlen_k; }\n| end\n",
       "  .reg .s32 %i, %j;\n  .reg .f32 %s<2>;\n  mov.s32 %i, 7;\n  add.s32 %i, ${i}, %i;\n"
       "  sub.s32 %j, %i, ${j};\n  cvt.rn.f32.s32 %s1, %j;\n"
       "  fma.rn.f32 ${s}, ${s}, 0f3D800000, %s1;\n"};
