@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 256, SIM_ROUNDS = 2 };
-
 static const struct {
   const char *template_name, *params;
 } candidates[] = {
@@ -48,20 +46,15 @@ double ceiling_thread_sum(const Operator *op) {
 // ---- one variant -------------------------------------------------------------------------------
 typedef struct Products {
   Device *dev;
+  const Problem *problem; // of the device: threads, rounds
   Operator *op;
   int64_t threads;
   DevPtr out;
   float *got;
 } Products;
 
-static Status make(Products *p, Session *s, const char *name, const Params *params, Arena *a,
-                   Diag *d) {
-  Problem problem = {.arena = a, .name = ""};
-  problem_set_int(&problem, "threads", p->threads);
-  problem_set_int(&problem, "rounds", device_info(p->dev)->is_sim ? SIM_ROUNDS : ROUNDS);
-  problem_set_float(&problem, "a", 1);
-  problem_set_float(&problem, "b", 1);
-  Status st = operator_make(s, name, params, &problem, NULL, &p->op, d);
+static Status make(Products *p, Session *s, const char *name, const Params *params, Diag *d) {
+  Status st = operator_make(s, name, params, p->problem, NULL, &p->op, d);
   if (!st) st = operator_load(p->op, p->dev, d);
   if (!st) st = operator_plan(p->op, p->dev, NULL, d);
   Tensor t = {.dtype = DT_F32, .rank = 1, .shape = {p->threads}, .stride = {1}, .data = p->out};
@@ -79,11 +72,11 @@ static Status check(Products *p, const char *name, Diag *d) {
   return st;
 }
 
-static Status try_one(Products *p, Session *s, const char *name, const Params *params, Arena *a,
+static Status try_one(Products *p, Session *s, const char *name, const Params *params,
                       double *gflops, Diag *d) {
   Timing t = {0};
   p->op = NULL;
-  Status st = make(p, s, name, params, a, d);
+  Status st = make(p, s, name, params, d);
   if (!st) st = device_fill32(p->dev, p->out, 0xffffffff, 4 * (uint64_t)p->threads, d);
   if (!st) st = time_operator(s, p->dev, p->op, &(TimeOpts){.warmup = 2, .samples = 9}, &t, d);
   if (!st) st = check(p, name, d);
@@ -97,21 +90,21 @@ static Status try_one(Products *p, Session *s, const char *name, const Params *p
 
 Status ceiling_products(Session *s, Device *dev, const char *name, const char *dtype,
                         double *gflops, Diag *d) {
-  const DeviceInfo *info = device_info(dev);
-  Products p = {.dev = dev,
-                .threads = (int64_t)(info->is_sim ? 1 : info->sm_count) * info->threads_per_sm};
   Arena *a = arena_new();
+  Products p = {.dev = dev};
+  p.problem = ceiling_problem(a, &(Problem){.arena = a, .name = ""}, dev);
+  p.threads = problem_int(p.problem, "threads", CEILING_THREADS);
   *gflops = 0;
   p.got = malloc(4 * (size_t)p.threads);
   Status st = p.got ? ST_OK : diag_fail(d, ST_DEVICE, "out of host memory");
   if (!st) st = device_alloc(dev, 4 * (uint64_t)p.threads, "a ceiling's sums", &p.out, d);
   for (size_t i = 0; i < sizeof candidates / sizeof *candidates && !st; i++) {
     if (strcmp(candidates[i].template_name, name)) continue;
-    if (info->is_sim && *gflops > 0) continue; // run and checked, not timed
+    if (device_info(dev)->is_sim && *gflops > 0) continue; // run and checked, not timed
     Params params = {0};
     st = ceiling_params(a, candidates[i].params, &params, d);
     if (!st && dtype) params_set(a, &params, "dtype", dtype);
-    if (!st) st = try_one(&p, s, name, &params, a, gflops, d);
+    if (!st) st = try_one(&p, s, name, &params, gflops, d);
   }
   if (p.out) device_free(dev, p.out);
   free(p.got);
