@@ -185,9 +185,10 @@ static PtxFunc *function_named(Parser *p, const Token *t, int32_t *index) {
     *index = s->index;
     return &p->m->funcs[s->index];
   }
-  *index = p->m->nfuncs;
-  if (!sym_add(p, t, SYM_FUNC, *index)) return NULL;
+  int32_t next = p->m->nfuncs;
+  if (!sym_add(p, t, SYM_FUNC, next)) return NULL;
   PtxFunc *f = arena_push(p->arena, p->m->funcs, p->m->nfuncs, p->funcs_cap);
+  *index = next; // only now is there such a function
   *f = (PtxFunc){.name = arena_strndup(p->arena, t->text, t->len)};
   return f;
 }
