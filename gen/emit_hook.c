@@ -17,6 +17,7 @@
 static const char hook_environment_key = 0;
 static const char *const registers[] = {"s",     "b",    "h",    "i",  "j",     "len_q",
                                         "len_k", "sees", "from", "to", "first", "last", NULL};
+_Static_assert(sizeof registers / sizeof *registers == HOOK_MAX_GIVEN + 1, "HookUse.given");
 
 const HookPart hook_part[HOOK_PARTS] = {
     [HOOK_LINES] = {NULL, "the hook's lines", {"s"}, .must_write = true},
@@ -201,7 +202,7 @@ static int has_hook(lua_State *L) {
 }
 
 // The registers that a part knows: those of its point, and its predicate.
-static void set_registers(lua_State *L, const Point *p, const HookPart *part) {
+static void set_registers(lua_State *L, const Point *p, const HookPart *part, HookUse *use) {
   Arena *a = expansion_of(L)->arena;
   for (int i = 0; i < POINT_NEEDS && p->needs[i]; i++)
     if (!lua_field_text(L, 2, p->needs[i], NULL, "hook"))
@@ -213,11 +214,12 @@ static void set_registers(lua_State *L, const Point *p, const HookPart *part) {
     const char *text = lua_field_text(L, 2, registers[i], otherwise, "hook");
     if (!strcmp(registers[i], "sees")) text = part->masks ? "%hook_sees" : NULL;
     set_register(L, registers[i], given(a, text));
+    use->given[i] = text ? arena_strdup(a, text) : NULL;
   }
 }
 
-static void begin_use(lua_State *L, Expansion *x, const HookPart *part) {
-  HookUse use = {.part = part};
+static void begin_use(lua_State *L, Expansion *x, const HookPart *part, HookUse use) {
+  use.part = part;
   for (int i = 0; i < HOOK_MAX_WRITES && part->writes[i]; i++) {
     const char *text =
         part->masks ? "%hook_sees" : lua_field_text(L, 2, part->writes[i], NULL, "hook");
@@ -233,11 +235,12 @@ static void begin_use(lua_State *L, Expansion *x, const HookPart *part) {
 // In a scope of its own, for its registers and labels.  A score that a mask's query does not see
 // becomes -inf.
 static void emit_part(lua_State *L, Expansion *x, const Point *p, const HookPart *part) {
-  set_registers(L, p, part);
+  HookUse use = {0};
+  set_registers(L, p, part, &use);
   emitf(L, "{");
   if (part->masks) emitf(L, ".reg .pred %%hook_sees;");
   int first = x->sink->n;
-  begin_use(L, x, part);
+  begin_use(L, x, part, use);
   if (!part->function) run_hook(L, x);
   else if (hook_push_function(L, part->function)) lua_call(L, 0, 0);
   x->hook_runs = 0;

@@ -4,7 +4,7 @@
 
 #include "expand.h"
 
-enum { HOOK_MAX_WRITES = 2 };
+enum { HOOK_MAX_WRITES = 2, HOOK_MAX_GIVEN = 12 };
 
 // A part of a hook: the file's own lines, or one of its functions.
 typedef struct HookPart {
@@ -23,6 +23,7 @@ extern const HookPart hook_part[HOOK_PARTS];
 typedef struct HookUse {
   const HookPart *part;
   const char *writes[HOOK_MAX_WRITES]; // the template's registers behind those names
+  const char *given[HOOK_MAX_GIVEN];   // and behind all names that the part knows
 } HookUse;
 
 // The hook's own function of that name is pushed; false (nothing pushed) when it has none.
@@ -36,8 +37,11 @@ void hook_check_scope(lua_State *L, Expansion *x, int first);
 // The registers of a hook's Args begin with it: in the hook's lines, where they are %NAME, they are
 // renamed, so that they are never a register of the template.
 #define HOOK_PREFIX "user_"
-// The expanded text, parsed: hooks write to registers of their own and to what their part may
-// change, have no other effect, and their code is left where it ends.
+// The expanded text, parsed: hooks read what their part is given, write to registers of their own
+// and to what the part may change, have no other effect, and their code is left where it ends.
 Status hook_check_text(const Expansion *x, const PtxModule *m, Diag *d);
+// What an instruction does that a rule may not do, as the rest of a sentence; NULL: nothing.
+const char *hook_inst_effect(Arena *a, const PtxInst *in);
+const char *hook_form_effect(const PtxForm *form);
 
 #endif

@@ -198,20 +198,29 @@ static char *may_write(Arena *a, const HookPart *p) {
   return p->writes[1] ? arena_printf(a, "%s and ${%s}", text, p->writes[1]) : text;
 }
 
-static void check_write(void *ctx, int32_t reg, bool reads, bool writes) {
+static bool is_given(const char *const *names, int n, const char *name) {
+  for (int i = 0; i < n; i++)
+    if (names[i] && !strcmp(names[i], name)) return true;
+  return false;
+}
+
+static void check_reg(void *ctx, int32_t reg, bool reads, bool writes) {
   TextCheck *c = ctx;
-  (void)reads;
-  if (!writes || reg < 0 || reg >= c->f->nregs) return;
+  if (reg < 0 || reg >= c->f->nregs) return;
   const PtxReg *r = &c->f->regs[reg];
   if (use_of(c->x, r->line) == c->use) return; // the hook's own
   const HookUse *use = &c->x->hook_use[c->use - 1];
-  for (int i = 0; i < HOOK_MAX_WRITES; i++)
-    if (use->writes[i] && !strcmp(use->writes[i], r->name)) {
-      c->wrote[c->use] = true;
-      return;
-    }
-  diag_error(c->d, inst_place(c), "%s is the template's: of its registers %s may change %s only",
-             r->name, use->part->shown, may_write(c->d->arena, use->part));
+  bool may = is_given(use->writes, HOOK_MAX_WRITES, r->name);
+  if (may && writes) c->wrote[c->use] = true;
+  else if (writes)
+    diag_error(c->d, inst_place(c), "%s is the template's: of its registers %s may change %s only",
+               r->name, use->part->shown, may_write(c->d->arena, use->part));
+  else if (reads && !is_given(use->given, HOOK_MAX_GIVEN, r->name) &&
+           strncmp(r->name, "%" HOOK_PREFIX, sizeof HOOK_PREFIX))
+    diag_error(c->d, inst_place(c),
+               "%s is the template's: a hook knows its part's ${names}, its Args and its own "
+               "registers",
+               r->name);
 }
 
 // Its code is entered at the beginning and left at the end.
@@ -228,31 +237,18 @@ static void check_flow(const TextCheck *c) {
   }
 }
 
-// A kernel may apply a rule as often as it likes, in any order, and where nobody sees the score.
 static void check_pure(const TextCheck *c) {
-  static const struct { char effect; const char *what; } impure[] = {
-      {'W', "writes memory"},
-      {'A', "is asynchronous"},
-      {'B', "waits for other threads, or orders memory for them"},
-      {'S', "works on a whole warp"},
-  };
-  const PtxForm *form = ptx_inst_form(c->in);
-  const char *what = NULL;
-  for (size_t i = 0; i < sizeof impure / sizeof *impure && !what; i++)
-    if (strchr(form->effects, impure[i].effect)) what = impure[i].what;
-  bool jumps = !strcmp(form->stem, "bra") || !strcmp(form->stem, "brx");
-  if (!what && form->pipe == PTX_PIPE_CTRL && !jumps && ptx_inst_exit(c->in) == PTX_FALLS)
-    what = "does more than to change a score";
+  const char *what = hook_inst_effect(c->d->arena, c->in);
   if (what)
     diag_error(c->d, inst_place(c), "%s %s: a hook is a rule for one score and has no other effect",
-               form->stem, what);
+               ptx_inst_form(c->in)->stem, what);
 }
 
 static void check_inst(TextCheck *c, const PtxInst *in) {
   c->in = in;
   c->use = use_of(c->x, in->line);
   if (!c->use) return;
-  ptx_inst_regs(in, check_write, c);
+  ptx_inst_regs(in, check_reg, c);
   check_flow(c);
   check_pure(c);
 }
@@ -263,9 +259,18 @@ static Place part_place(const Expansion *x, const HookPart *p) {
                      : (Place){.src = x->hook, .line = x->hook_line};
 }
 
+// What the lines declare lives with the thread or the block, not with the score.
+static void check_var(const TextCheck *c, const PtxVar *v) {
+  if (use_of(c->x, v->line))
+    diag_error(c->d, (Place){c->m->src, v->line, v->col, 1, linemap_at(c->m->map, v->line)},
+               "%s is a .%s variable: a hook declares registers only", v->name,
+               ptx_space_text(v->space));
+}
+
 Status hook_check_text(const Expansion *x, const PtxModule *m, Diag *d) {
   TextCheck c = {.x = x, .m = m, .d = d};
   int errors = d->errors;
+  for (int i = 0; i < m->nvars && d->errors == errors; i++) check_var(&c, &m->vars[i]);
   c.wrote = arena_array(x->arena, bool, x->nhook_uses + 1);
   for (int f = 0; f < m->nfuncs; f++) {
     c.f = &m->funcs[f];

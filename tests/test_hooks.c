@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "dense.h"
+#include "hook.h"
 #include "verify_hook.h"
 #include "verify_kit.h"
 
@@ -236,6 +237,7 @@ static void tiles_left_out(void **state) {
 }
 
 // ---- mistakes -----------------------------------------------------------------------------------
+#define ADD "  add.f32 ${s}, ${s}, ${s};\n"
 #define BIAS "| arg { \"bias\", \"in\", \"f32\", { 64 }, \"x\" }\n"
 static const struct Mistake {
   const char *text;
@@ -305,7 +307,44 @@ static const struct Mistake {
     {"  .reg .b32 %t;\n  mov.b32 %t, ${s};\n  shfl.sync.idx.b32 %t, %t, 0, 31, -1;\n"
      "  mov.b32 ${s}, %t;\n",
      3, "shfl works on a whole warp"},
-    {"  add.f32 ${s}, ${s}, ${s};\n  pmevent 3;\n", 2, "pmevent does more than to change a score"},
+    {"  add.f32 ${s}, ${s}, ${s};\n  pmevent 3;\n", 2, "pmevent is an event that others count"},
+    {ADD "  trap;\n", 2, "trap ends the launch"},
+    {ADD "  brkpt;\n", 2, "brkpt stops the thread"},
+    {ADD "  nanosleep.u32 9;\n", 2, "nanosleep waits"},
+    // what is no function of the score's own inputs
+    {"  .reg .b32 %t;\n  activemask.b32 %t;\n  mov.b32 ${s}, %t;\n", 2,
+     "activemask tells which threads run together"},
+    {"  .reg .u32 %t, %z;\n  mov.u32 %z, 1;\n  addc.u32 %t, %z, %z;\n  mov.b32 ${s}, %t;\n", 3,
+     "addc uses the carry that the template's instructions have, too"},
+    {"  .reg .u32 %t;\n  mov.u32 %t, 1;\n  add.cc.u32 %t, %t, %t;\n  mov.b32 ${s}, %t;\n", 3,
+     "add uses the carry"},
+    {BIAS "  ld.acquire.gpu.global.f32 ${s}, [%bias];\n", 2,
+     "ld reads memory as if others wrote it meanwhile"},
+    {BIAS "  ld.relaxed.cta.f32 ${s}, [%bias];\n", 2, "ld reads memory as if others wrote it"},
+    {BIAS "  ld.volatile.global.f32 ${s}, [%bias];\n", 2, "ld reads memory as if others wrote it"},
+    {BIAS "  ld.shared.f32 ${s}, [%bias];\n", 2, "ld goes to memory that is not global"},
+    {BIAS "  ld.local.f32 ${s}, [%bias];\n", 2, "ld goes to memory that is not global"},
+    {"  ld.param.f32 ${s}, [scale];\n", 1, "ld goes to memory that is not global"},
+    {"  ld.global.f32 ${s}, [64];\n", 1, "ld reads an address that no Arg has"},
+    {"  .reg .u64 %at;\n  cvta.shared.u64 %at, 0;\n  ld.f32 ${s}, [%at];\n", 2,
+     "cvta goes to memory that is not global"},
+    {BIAS "| function visible()\n  isspacep.global ${sees}, %bias;\n| end\n", 3,
+     "isspacep tells where memory lies"},
+    {"  .shared .f32 kept;\n  ld.f32 ${s}, [kept];\n", 1,
+     "kept is a .shared variable: a hook declares registers only"},
+    {"  .local .f32 kept;\n" ADD, 1, "kept is a .local variable"},
+    {"  .reg .u32 %t;\n  mov.u32 %t, dynamic_smem;\n  mov.b32 ${s}, %t;\n", 2,
+     "mov takes the address of what the template declares"},
+    {"  ld.f32 ${s}, [dynamic_smem];\n", 1, "ld reads what the template declares"},
+    {"  .reg .u64 %t;\n  mov.u64 %t, %clock64;\n  cvt.rn.f32.u64 ${s}, %t;\n", 2,
+     "mov reads %clock64, which is no input of a rule"},
+    {"  .reg .u32 %t;\n  mov.u32 %t, %tid.x;\n  mov.b32 ${s}, %t;\n", 2, "mov reads %tid"},
+    {"  .reg .b64 %t;\n  mov.b64 %t, {%laneid, %nctaid.x};\n  cvt.rn.f32.u64 ${s}, %t;\n", 2,
+     "mov reads %laneid"},
+    {"  mul.f32 ${s}, ${s}, %scale;\n", 1,
+     "%scale is the template's: a hook knows its part's ${names}"},
+    {BIAS "| function visible()\n  setp.gt.s64 ${sees}, %q_stride_0, 3;\n| end\n", 3,
+     "%q_stride_0 is the template's"},
     // names of Args that the templates have which check a hook
     {"\n| arg { \"samples\", \"f32\", \"x\" }\n  add.f32 ${s}, ${s}, %samples;\n", 2,
      "arg 'samples': hook_eval has one of that name; a hook's own needs another"},
@@ -340,6 +379,46 @@ static void mistakes_point_into_the_file(void **state) {
                diag_text(f->d));
     unlink(path);
   }
+}
+
+// Every instruction is decided: one that is new in the table of forms changes this list or not.
+static void instructions_of_a_rule(void **state) {
+  Fixture *f = *state;
+  static const char want[] =
+      "abs add and applypriority bfe bfi bfind bmsk bra brev brx clz cnot copysign cos createpolicy "
+      "cvt cvta div dp2a dp4a ex2 exit fma fns ld ldu lg2 lop3 mad mad24 max min mov mul mul24 neg "
+      "not or popc prefetch prefetchu prmt rcp rem ret rsqrt sad selp set setp shf shl shr sin slct "
+      "sqrt sub szext tanh testp xor";
+  const char *stems[512];
+  int n = 0;
+  for (int i = 0; i < ptx_nforms; i++) {
+    if (hook_form_effect(&ptx_forms[i])) continue;
+    int at = 0;
+    while (at < n && strcmp(stems[at], ptx_forms[i].stem) < 0) at++;
+    if (at < n && !strcmp(stems[at], ptx_forms[i].stem)) continue;
+    memmove(stems + at + 1, stems + at, (size_t)(n++ - at) * sizeof *stems);
+    stems[at] = ptx_forms[i].stem;
+  }
+  char *got = "";
+  for (int i = 0; i < n; i++) got = arena_printf(f->a, "%s%s%s", got, i ? " " : "", stems[i]);
+  assert_string_equal(got, want); // exit and ret are refused as leaving the thread
+}
+
+// What reads no more than its Args may do so in every way: generic, through a cache, by a branch.
+static void reads_of_its_args(void **state) {
+  Fixture *f = *state;
+  char *path = hook_of(
+      f, "| arg { \"bias\", \"in\", \"f32\", { \"heads_q\", 4 }, \"x\" }\n"
+         "  .reg .u64 %at;\n  .reg .s64 %h;\n  .reg .f32 %x<2>;\n  .reg .pred %odd;\n"
+         "  cvt.s64.s32 %h, ${h};\n  mad.lo.s64 %at, %h, %bias_stride_0, %bias;\n"
+         "  prefetch.global.L2 [%at];\n  ld.f32 %x0, [%at];\n  cvta.to.global.u64 %at, %at;\n"
+         "  ldu.global.f32 %x1, [%at+4];\n  add.f32 %x0, %x0, %x1;\n"
+         "  ld.global.nc.f32 %x1, [%at+8];\n"
+         "  setp.gt.s32 %odd, ${len_k}, 20;\n  @%odd bra L_end;\n  add.f32 %x0, %x0, %x1;\n"
+         "L_end:\n  add.f32 ${s}, ${s}, %x0;\n");
+  pass(f, "prefill_thread", path, "hq=2,hkv=1,sq=3,sk=20,d=64");
+  pass(f, "prefill_mma", path, "hq=2,hkv=1,sq=3,sk=21,d=64,dtype=f16");
+  unlink(path);
 }
 
 // Locals, labels, braces and a helper of its own are the hook's; both of lines and mask at one
@@ -474,6 +553,8 @@ int main(void) {
       cmocka_unit_test(scores_of_any_size),
       cmocka_unit_test(sequences_without_keys),
       cmocka_unit_test(tiles_left_out),   cmocka_unit_test(mistakes_point_into_the_file),
+      cmocka_unit_test(instructions_of_a_rule),
+      cmocka_unit_test(reads_of_its_args),
       cmocka_unit_test(what_is_its_own),  cmocka_unit_test(args_without_a_value),
       cmocka_unit_test(args_named_as_registers),
       cmocka_unit_test(own_registers_named_as_the_templates),
