@@ -248,6 +248,8 @@ static Dim read_dim(lua_State *L, Expansion *x, const char *what) {
   } else if (lua_istable(L, -1)) {
     dim.name = arena_strdup(x->arena, lua_field_text(L, -1, "name", "", what));
     dim.div = lua_field_int(L, -1, "div", 1, what);
+    if (!*dim.name || dim.div < 1)
+      lua_env_error(L, "%s: a dimension is a name, an integer or ceil_div(name, n)", what);
   } else {
     lua_env_error(L, "%s: a dimension is a name, an integer or ceil_div(name, n), not a %s", what,
                   luaL_typename(L, -1));
@@ -430,7 +432,8 @@ static int declare_next_step(lua_State *L) {
         return lua_env_error(L, "next_step: parameters are NAME = value");
       params_set(x->arena, &next->params, lua_tostring(L, -2), value_text(L, x, -1));
     }
-  qsort(next->params.v, (size_t)next->params.n, sizeof(Param), compare_params);
+  if (next->params.n)
+    qsort(next->params.v, (size_t)next->params.n, sizeof(Param), compare_params);
   x->v->next = next;
   return 0;
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { STATIC_SHARED_LIMIT = 48 * 1024, CONSTANT_LIMIT = 64 * 1024 };
+enum { STATIC_SHARED_LIMIT = 48 * 1024, CONSTANT_LIMIT = 64 * 1024, LOCAL_LIMIT = 512 * 1024 };
 
 // ---- messages ----------------------------------------------------------------------------------
 static Place place_of(const Check *c, uint32_t line, uint32_t col, uint32_t span) {
@@ -103,6 +103,10 @@ static void check_head(Check *c) {
                "\"%s\" declares %u bytes of static shared memory; the limit is %d (declare the "
                "rest as .extern .shared)",
                f->name, f->shared_bytes, STATIC_SHARED_LIMIT);
+  // The CUDA C++ Programming Guide's table of technical specifications; ptxas takes more.
+  if (f->local_bytes > LOCAL_LIMIT)
+    diag_error(c->diag, at, "\"%s\" declares %u bytes of local memory; a thread has %d at most",
+               f->name, f->local_bytes, LOCAL_LIMIT);
   const uint32_t *n = f->reqntid[0] ? f->reqntid : f->maxntid;
   uint64_t threads = (uint64_t)n[0] * n[1] * n[2];
   if (n[0] && (threads > 1024 || n[0] > 1024 || n[1] > 1024 || n[2] > 64))

@@ -104,6 +104,9 @@ bool parse_var_head(Parser *p, PtxVar *v, Token *name);
 bool parse_dims(Parser *p, PtxVar *v, uint64_t *dims, int *ndims);
 bool parse_table(Parser *p, const Token *name);
 int32_t parse_var_add(Parser *p, const PtxVar *v, const Token *name); // -1 after a message
+// Where the variable lies in a frame of that many bytes, which grows; one that is too large for any
+// device stays at UINT32_MAX.
+uint32_t parse_place(uint32_t *frame, const PtxVar *v);
 
 // ptx_parse_init.c
 bool parse_initialiser(Parser *p, PtxVar *v, const uint64_t *dims, int ndims);
@@ -116,6 +119,7 @@ bool parse_instruction(Parser *p);
 // ptx_parse_opnd.c
 bool parse_operand(Parser *p, PtxOperand *o);
 bool parse_list(Parser *p, PtxOperand *o);
+PtxOperand *parse_keep(Parser *p, const PtxOperand *v, int n); // a copy in the arena, of none too
 // ptx_parse_nearest.c
 void parse_unknown(Parser *p, const Token *opcode);
 void parse_misfit(Parser *p, const Token *opcode, const PtxInst *in);

@@ -186,7 +186,7 @@ int32_t parse_var_add(Parser *p, const PtxVar *v, const Token *name) {
   return m->nvars - 1;
 }
 
-static uint32_t place(uint32_t *frame, const PtxVar *v) {
+uint32_t parse_place(uint32_t *frame, const PtxVar *v) {
   uint64_t at = (*frame + (uint64_t)v->align - 1) / v->align * v->align;
   uint64_t end = at + v->bytes;
   *frame = end > UINT32_MAX ? UINT32_MAX : (uint32_t)end;
@@ -195,9 +195,9 @@ static uint32_t place(uint32_t *frame, const PtxVar *v) {
 
 static void layout(Parser *p, PtxVar *v) {
   if (v->space == PTX_S_SHARED && !v->is_extern)
-    v->offset = place(p->f ? &p->f->shared_bytes : &p->module_shared, v);
-  if (v->space == PTX_S_LOCAL && p->f) v->offset = place(&p->f->local_bytes, v);
-  if (v->space == PTX_S_PARAM && p->f) v->offset = place(&p->f->call_bytes, v);
+    v->offset = parse_place(p->f ? &p->f->shared_bytes : &p->module_shared, v);
+  if (v->space == PTX_S_LOCAL && p->f) v->offset = parse_place(&p->f->local_bytes, v);
+  if (v->space == PTX_S_PARAM && p->f) v->offset = parse_place(&p->f->call_bytes, v);
 }
 
 static bool one_variable(Parser *p, const PtxVar *proto, bool first) {

@@ -3,12 +3,6 @@
 
 #include <string.h>
 
-static uint32_t place_param(PtxFunc *f, const PtxVar *v) {
-  uint32_t at = (f->param_bytes + v->align - 1) / v->align * v->align;
-  f->param_bytes = at + (uint32_t)v->bytes;
-  return at;
-}
-
 // ( .param ..., .param ... )
 static bool parse_params(Parser *p, PtxFunc *f, int32_t **list, int *n) {
   int cap = 0;
@@ -27,7 +21,7 @@ static bool parse_params(Parser *p, PtxFunc *f, int32_t **list, int *n) {
     v.func = p->func;
     if (!parse_dims(p, &v, dims, &ndims)) return false;
     if (v.bytes > 1 << 20) return parse_error(p, &name, "this parameter is too large");
-    v.offset = place_param(f, &v);
+    v.offset = parse_place(&f->param_bytes, &v);
     int32_t index = parse_var_add(p, &v, &name);
     if (index < 0) return false;
     *arena_push(p->arena, *list, *n, cap) = index;

@@ -17,11 +17,13 @@ typedef struct Init {
   int relocs_cap;
 } Init;
 
+enum { LARGEST = 1 << 28 }; // bytes of an initialised variable
+
 static bool reserve(Init *in, uint64_t end, const Token *at) {
-  if (end > in->size) {
-    if (!in->open) return parse_error(in->p, at, "more values than the array holds");
-    in->size = end;
-  }
+  if (end > in->size && !in->open)
+    return parse_error(in->p, at, "more values than the array holds");
+  if (end > LARGEST) return parse_error(in->p, at, "an initialised variable is too large");
+  if (end > in->size) in->size = end;
   if (end > in->cap) {
     uint64_t cap = end < 64 ? 64 : end * 2;
     in->bytes = arena_grow(in->p->arena, in->bytes, in->cap, cap);
@@ -49,6 +51,20 @@ static uint64_t float_bits(const Token *t, PtxType type, bool negative) {
   return bits;
 }
 
+// As ptxas has it: an address stands in a .u32 or .u64, one byte of it in a .u8 as well.
+static bool check_address(Init *in, uint64_t mask, bool masked) {
+  Parser *p = in->p;
+  PtxType type = in->v->type;
+  if (masked && (!mask || mask != UINT64_C(0xff) << (__builtin_ctzll(mask) & ~7)))
+    return parse_error(p, &p->tok, "0x%llx is no mask of a byte: 0xFF, 0xFF00 ...",
+                       (unsigned long long)mask);
+  if (type == PTX_T_U32 || type == PTX_T_U64 || (type == PTX_T_U8 && masked)) return true;
+  return parse_error(p, &p->tok, "an address can't stand in a .%s: take .u64%s",
+                     ptx_type_text(type),
+                     type == PTX_T_U8 ? ", or its bytes, 0xFF(x), 0xFF00(x) ..." : "");
+}
+
+// mask 0: all of the address.
 static bool symbol_value(Init *in, uint64_t at, uint64_t mask, bool generic) {
   Parser *p = in->p;
   Token t = p->tok;
@@ -92,7 +108,8 @@ static bool number_value(Init *in, uint64_t at) {
       parse_next(p);
       bool generic = token_is(&p->tok, "generic");
       if (generic) parse_next(p), parse_next(p);
-      return symbol_value(in, at, (uint64_t)v, generic) && parse_expect(p, ')', "the variable");
+      return check_address(in, (uint64_t)v, true) &&
+             symbol_value(in, at, (uint64_t)v, generic) && parse_expect(p, ')', "the variable");
     }
     bits = (uint64_t)v;
     if (is_float(type)) {
@@ -112,7 +129,7 @@ static bool scalar(Init *in, uint64_t at) {
   if (t.kind != TK_WORD || token_is(&t, "WARP_SZ")) return number_value(in, at);
   bool generic = token_is(&t, "generic") && lex_peek(&in->p->lex) == '(';
   if (generic) parse_next(in->p), parse_next(in->p);
-  return symbol_value(in, at, 0, generic);
+  return check_address(in, 0, false) && symbol_value(in, at, 0, generic);
 }
 
 // Bytes of one element of dimension `level`.
@@ -148,7 +165,6 @@ bool parse_initialiser(Parser *p, PtxVar *v, const uint64_t *dims, int ndims) {
   Init in = {.p = p, .v = v, .dims = dims, .ndims = ndims, .size = v->bytes,
              .elem = (uint64_t)ptx_type_bits(v->type) / 8, .open = ndims > 0 && dims[0] == 0};
   Token t = p->tok;
-  if (in.size > 1u << 28) return parse_error(p, &t, "an initialised variable is too large");
   bool ok = parse_is(p, '{') ? values(&in, 0, 0, in.size) : scalar(&in, 0);
   if (!ok) return false;
   if (in.open) {

@@ -70,10 +70,9 @@ static bool parse_guard(Parser *p, PtxInst *in) {
   return true;
 }
 
-static void *keep_operands(Parser *p, PtxInst *in, const PtxOperand *v, int n) {
+static void keep_operands(Parser *p, PtxInst *in, const PtxOperand *v, int n) {
   in->nopnds = (uint8_t)n;
-  in->opnds = arena_array(p->arena, PtxOperand, n ? n : 1);
-  return n ? memcpy(in->opnds, v, sizeof *v * (size_t)n) : in->opnds;
+  in->opnds = parse_keep(p, v, n);
 }
 
 static bool parse_branch(Parser *p, PtxInst *in) {
@@ -143,13 +142,10 @@ static bool parse_plain(Parser *p, PtxInst *in, const Token *opcode) {
     Token t = p->tok;
     return parse_error(p, &t, "\";\" or \",\" is expected here");
   }
-  if (choose_form(in, v, n)) {
-    keep_operands(p, in, v, n);
-    return true;
-  }
+  bool fits = choose_form(in, v, n);
   keep_operands(p, in, v, n);
-  parse_misfit(p, opcode, in);
-  return false;
+  if (!fits) parse_misfit(p, opcode, in);
+  return fits;
 }
 
 bool parse_instruction(Parser *p) {

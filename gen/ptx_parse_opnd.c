@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static PtxOperand *keep(Parser *p, const PtxOperand *v, int n) {
+PtxOperand *parse_keep(Parser *p, const PtxOperand *v, int n) {
   PtxOperand *copy = arena_array(p->arena, PtxOperand, n ? n : 1);
   if (n) memcpy(copy, v, sizeof *v * (size_t)n);
   return copy;
@@ -50,7 +50,7 @@ static bool sequence(Parser *p, char close, PtxOperandKind kind, PtxOperand *o) 
   }
   o->kind = (uint8_t)kind;
   o->n = (uint16_t)n;
-  o->v = keep(p, v, n);
+  o->v = parse_keep(p, v, n);
   if (n == 0 && kind == PTX_O_VEC) return parse_error(p, &p->tok, "an empty vector");
   return parse_expect(p, close, kind == PTX_O_VEC ? "the vector" : "the list");
 }
@@ -119,7 +119,7 @@ static bool pair(Parser *p, PtxOperand *o) {
   PtxOperand v[2] = {*o, {0}};
   parse_next(p);
   if (!name_or_sink(p, &v[1])) return false;
-  *o = (PtxOperand){.kind = PTX_O_PAIR, .n = 2, .col = v[0].col, .v = keep(p, v, 2)};
+  *o = (PtxOperand){.kind = PTX_O_PAIR, .n = 2, .col = v[0].col, .v = parse_keep(p, v, 2)};
   return true;
 }
 

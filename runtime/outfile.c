@@ -52,13 +52,6 @@ Status outfile_commit(Outfile *o, Diag *d) {
   return diag_error(d, NOWHERE, "%s: can't be written in full (is the disk full?)", o->path);
 }
 
-void outfile_abandon(Outfile *o) {
-  if (!o->f) return;
-  fclose(o->f);
-  o->f = NULL;
-  if (o->temp) unlink(o->temp);
-}
-
 Status outfile_folder(Arena *a, const char *dir, Diag *d) {
   char *path = arena_strdup(a, dir);
   for (char *p = path + 1; *path && *p; p++) {

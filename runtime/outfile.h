@@ -16,7 +16,6 @@ typedef struct Outfile {
 Status outfile_open(Arena *a, const char *path, Outfile *out, Diag *d);
 // Flushes, checks every error on the way, renames.  The temporary file is gone in either case.
 Status outfile_commit(Outfile *o, Diag *d);
-void outfile_abandon(Outfile *o);
 // Before the work: could the file be written, or files of these names (NULL-terminated) into the
 // folder, which need not be there?  Nothing is left behind.  ST_INPUT with a message when not.
 Status outfile_probe(Arena *a, const char *path, Diag *d);

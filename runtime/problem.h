@@ -129,7 +129,6 @@ bool problem_has_rules(const Problem *p);     // window, softcap, alibi, sinks, 
 bool problem_varlen(const Problem *p);                  // either list is there
 int64_t problem_len_q(const Problem *p, int64_t batch); // seqlen_q where there is no list
 int64_t problem_len_k(const Problem *p, int64_t batch);
-int64_t problem_rows(const Problem *p);                 // queries of all sequences
 void problem_set_list(Problem *p, const char *name, const int64_t *list, int n);
 void problem_drop(Problem *p, const char *name);
 // After batch, seqlen_q or seqlen_k were changed: lists of that many members, none of them longer.

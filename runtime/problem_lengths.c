@@ -36,11 +36,6 @@ static bool total(const Problem *p, const Side *s, int64_t *out) {
                                       problem_int(p, s->longest, s == sides), out);
 }
 
-int64_t problem_rows(const Problem *p) {
-  int64_t n;
-  return total(p, &sides[0], &n) ? n : INT64_MAX;
-}
-
 // Pages of one sequence, and of all of them.
 static int64_t pages_of(const Problem *p, int64_t keys) {
   int64_t size = problem_int(p, "page_size", 1);

@@ -49,16 +49,27 @@ static void find_cycles(Program *p) {
 }
 
 // ---- variables ----------------------------------------------------------------------------------
-static uint32_t align_up(uint32_t at, uint32_t align) {
+static uint64_t align_up(uint64_t at, uint32_t align) {
   return align > 1 ? (at + align - 1) / align * align : at;
+}
+
+// Places are 32 bits, and each lane or warp has its own memory: far more than any kernel that runs.
+enum { MOST_BYTES = 1 << 30 };
+
+static Status check_bytes(const Program *p, uint64_t bytes, const char *what, Diag *d) {
+  if (bytes <= MOST_BYTES)
+    return ST_OK;
+  return diag_fail(d, ST_INPUT, "sim: \"%s\" takes %llu bytes of %s, %d at most",
+                   p->entry->ptx->name, (unsigned long long)bytes, what, MOST_BYTES);
 }
 
 static bool in_use(const Program *p, const PtxVar *v) {
   return v->func < 0 || p->funcs[v->func].ptx;
 }
 
-static void place_shared(Program *p) {
-  uint32_t at = 0, dynamic_align = 16;
+static Status place_shared(Program *p, Diag *d) {
+  uint32_t dynamic_align = 16;
+  uint64_t at = 0;
   const PtxModule *m = p->module;
   for (int i = 0; i < m->nvars; i++) {
     const PtxVar *v = &m->vars[i];
@@ -70,40 +81,47 @@ static void place_shared(Program *p) {
       continue;
     }
     at = align_up(at, v->align);
-    p->var_at[i] = at;
-    at += (uint32_t)v->bytes;
+    p->var_at[i] = (uint32_t)at;
+    at += v->bytes;
   }
-  p->shared_bytes = at;
-  p->dynamic_at = align_up(at, dynamic_align);
+  p->shared_bytes = (uint32_t)at;
+  p->dynamic_at = (uint32_t)align_up(at, dynamic_align);
   for (int i = 0; i < m->nvars; i++)
     if (m->vars[i].space == PTX_S_SHARED && m->vars[i].is_extern)
       p->var_at[i] = p->dynamic_at;
+  return check_bytes(p, at, "static shared memory", d);
 }
 
 // Local variables and the .param variables of calls: every lane has its own.
-static void place_local(Program *p) {
+static Status place_local(Program *p, Diag *d) {
   const PtxModule *m = p->module;
-  uint32_t at = 0;
+  uint64_t at = 0;
   for (int f = 0; f < p->nfuncs; f++) {
     Func *func = &p->funcs[f];
     if (!func->ptx)
       continue;
-    func->local = at = align_up(at, 16);
+    at = align_up(at, 16);
+    func->local = (uint32_t)at;
     for (int i = 0; i < m->nvars; i++) {
       const PtxVar *v = &m->vars[i];
       bool kernel_param = v->space == PTX_S_PARAM && func->ptx->entry && !v->call_param;
       if (v->func != f || kernel_param || (v->space != PTX_S_LOCAL && v->space != PTX_S_PARAM))
         continue;
       at = align_up(at, v->align);
-      p->var_at[i] = at;
-      at += (uint32_t)v->bytes;
+      p->var_at[i] = (uint32_t)at;
+      at += v->bytes;
     }
-    func->local_bytes = align_up(at, 16) - func->local;
-    at = func->local + func->local_bytes * (uint32_t)func->levels;
+    uint64_t one = align_up(at, 16) - func->local;
+    func->local_bytes = (uint32_t)one;
+    at = func->local + one * (uint64_t)func->levels;
+    Status st = check_bytes(p, at, "local memory in a thread", d);
+    if (st != ST_OK)
+      return st;
   }
-  p->local_bytes = at;
+  p->local_bytes = (uint32_t)at;
   for (int i = 0; i < p->entry->ptx->nparams; i++)
     p->var_at[p->entry->ptx->params[i]] = m->vars[p->entry->ptx->params[i]].offset;
+  return ST_OK;
 }
 
 static void relocate(const Program *p, const PtxVar *v, uint8_t *data) {
@@ -112,8 +130,8 @@ static void relocate(const Program *p, const PtxVar *v, uint8_t *data) {
     if (r->var < 0)
       continue;
     uint64_t address = p->var_address[r->var] + (uint64_t)r->addend;
-    if (!r->mask)
-      memcpy(data + r->at, &address, 8);
+    if (!r->mask) // .u32 or .u64
+      memcpy(data + r->at, &address, (size_t)ptx_type_bits(v->type) / 8);
     else
       data[r->at] = (uint8_t)((address & r->mask) >> __builtin_ctzll(r->mask));
   }
@@ -147,18 +165,18 @@ static Status place_global(SimDevice *dev, SimKernel *k, Diag *d) {
 // ---- the whole ----------------------------------------------------------------------------------
 static Status decode_all(SimDevice *dev, Program *p, Diag *d) {
   Status st = ST_OK;
-  uint32_t at = 0;
+  uint64_t at = 0;
   for (int i = 0; i < p->nfuncs; i++) {
     Func *f = &p->funcs[i];
     if (!f->ptx)
       continue;
     Status one = sim_decode_func(dev, p, i, d);
     st = one != ST_OK ? one : st;
-    f->frame = at;
-    at += f->frame_bytes * (uint32_t)f->levels;
+    f->frame = (uint32_t)at;
+    at += (uint64_t)f->frame_bytes * (uint64_t)f->levels;
   }
-  p->file_bytes = at;
-  return st;
+  p->file_bytes = (uint32_t)at;
+  return st == ST_OK ? check_bytes(p, at, "registers in a warp", d) : st;
 }
 
 static Status make_program(SimDevice *dev, SimKernel *k, const PtxModule *m, const LineMap *map,
@@ -175,9 +193,9 @@ static Status make_program(SimDevice *dev, SimKernel *k, const PtxModule *m, con
   p->entry = &p->funcs[index];
   reach(p, index);
   find_cycles(p);
-  place_shared(p);
-  place_local(p);
-  Status st = place_global(dev, k, d);
+  Status st = place_shared(p, d);
+  if (st == ST_OK) st = place_local(p, d);
+  if (st == ST_OK) st = place_global(dev, k, d);
   return st == ST_OK ? decode_all(dev, p, d) : st;
 }
 

@@ -1,7 +1,7 @@
 // libFuzzer harness: whatever the bytes, the parser ends with a tree or with messages, and a tree
 // that checks prints to a text that parses to a tree that prints the same.
 //
-// Built with clang by -DPTXSMITH_FUZZ=ON.  With -DFUZZ_REPLAY it is a program that replays files.
+// Built with clang by -DPTXSMITH_FUZZ=ON; fuzz/replay.c makes a program of it that replays files.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,21 +43,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   arena_free(a);
   return 0;
 }
-
-#ifdef FUZZ_REPLAY
-int main(int argc, char **argv) {
-  for (int i = 1; i < argc; i++) {
-    Arena *a = arena_new();
-    Diag *d = diag_new();
-    Source *s;
-    if (source_read(a, argv[i], &s, d) != ST_OK) {
-      fputs(diag_text(d), stderr);
-      return 2;
-    }
-    LLVMFuzzerTestOneInput((const uint8_t *)s->text, s->len);
-    diag_free(d);
-    arena_free(a);
-  }
-  return 0;
-}
-#endif

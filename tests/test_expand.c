@@ -129,6 +129,7 @@ static void bad_templates(void **state) {
       {"no_body", "bad_no_body", NULL},
       {"domain", "bad_domain", NULL},
       {"arg_type", "bad_arg_type", NULL},
+      {"dimension", "bad_dimension", NULL},
       {"map_box", "bad_map_box", NULL},
       {"fragment_type", "bad_fragment_type", NULL},
       {"fragment_column", "bad_fragment_column", NULL},

@@ -50,8 +50,10 @@ static void an_abandoned_file_leaves_the_old_one(void **state) {
   outfile_commit(&o, f->d);
   assert_int_equal(outfile_open(f->a, path, &o, f->d), ST_OK);
   fputs("half", o.f);
-  outfile_abandon(&o);
+  fflush(o.f);
   assert_string_equal(content(f, path), "old");
+  assert_int_equal(outfile_commit(&o, f->d), ST_OK);
+  assert_string_equal(content(f, path), "half");
   assert_int_not_equal(access(o.temp, F_OK), 0);
 }
 

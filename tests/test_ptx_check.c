@@ -150,6 +150,8 @@ static void limits(void **state) {
       {".version 8.1" ENTRY ".param .b8 x[32765]) { ret; }\n", 1},
       {".version 8.0" ENTRY ") { .shared .b8 s[49152]; ret; }\n", 0},
       {".version 8.0" ENTRY ") { .shared .b8 s[49153]; ret; }\n", 1},
+      {".version 8.0" ENTRY ") { .local .b8 s[524288]; ret; }\n", 0},
+      {".version 8.0" ENTRY ") { .local .b8 s[524289]; ret; }\n", 1},
       {".version 8.0" ENTRY ") .maxntid 1024 { ret; }\n", 0},
       {".version 8.0" ENTRY ") .maxntid 1025 { ret; }\n", 1},
       {".version 8.0" ENTRY ") .maxntid 32, 32, 1 { ret; }\n", 0},
@@ -169,6 +171,23 @@ static void limits(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     if (errors_of(cases[i].text) != cases[i].errors)
       fail_msg("not %d errors in\n%s", cases[i].errors, cases[i].text);
+}
+
+// 4096 MiB of parameters are not none.
+static void sum_of_parameters(void **state) {
+  (void)state;
+  enum { MANY = 4096 };
+  Arena *a = arena_new();
+  char *text = NULL;
+  size_t n = 0, cap = 0;
+  arena_append(a, &text, &n, &cap, HEAD ".entry k(", strlen(HEAD ".entry k("));
+  for (int i = 0; i < MANY; i++) {
+    const char *one = arena_printf(a, "%s.param .b8 p%d[1048576]", i ? "," : "", i);
+    arena_append(a, &text, &n, &cap, one, strlen(one));
+  }
+  arena_append(a, &text, &n, &cap, ") { ret; }", sizeof ") { ret; }");
+  assert_int_equal(errors_of(text), 1);
+  arena_free(a);
 }
 
 // The message names the template line that a PTX line came from.
@@ -197,7 +216,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bad_files),     cmocka_unit_test(compilers_output), cmocka_unit_test(types),
       cmocka_unit_test(uninitialised), cmocka_unit_test(origins),
-      cmocka_unit_test(limits),
+      cmocka_unit_test(limits),        cmocka_unit_test(sum_of_parameters),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,6 +75,48 @@ static void test_local(void **state) {
   }
 }
 
+// Frames are 32 bits: what is larger is refused, not cut.
+static void test_large(void **state) {
+  Kit *k = *state;
+  static const struct { const char *vars, *says; } large[] = {
+      {".local .b8 a[4294967296];", "4294967296 bytes of local memory in a thread"},
+      {".local .b8 a[4294967295]; .local .b8 b[32];", "bytes of local memory in a thread"},
+      {".shared .b8 a[1099511627776];", "1099511627776 bytes of static shared memory"},
+  };
+  for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+    const char *text = arena_printf(k->arena, ".version 9.0\n.target sm_90a\n.address_size 64\n"
+                                              ".entry k() { %s ret; }\n", large[i].vars);
+    Kernel *kernel;
+    const Source *src = source_new(k->arena, "k.ptx", text, strlen(text));
+    assert_int_equal(device_load_ptx(k->dev, src, NULL, NULL, &kernel, k->diag), ST_INPUT);
+    assert_non_null(strstr(k->diag->first->what, large[i].says));
+    diag_reset(k->diag);
+  }
+}
+
+// An address in 32 bits, as ptxas takes it, leaves what stands behind it alone.
+static void test_address(void **state) {
+  Kit *k = *state;
+  static const char text[] =
+      ".version 9.0\n.target sm_90a\n.address_size 64\n.global .u32 y;\n"
+      ".global .u32 a[3] = {5, y, 7};\n.entry k(.param .u64 p0) {\n"
+      ".reg .b64 %rd<2>; .reg .b32 %r<4>; ld.param.u64 %rd0, [p0];\n"
+      "mov.u64 %rd1, y; cvt.u32.u64 %r3, %rd1;\n"
+      "ld.global.u32 %r0, [a]; ld.global.u32 %r1, [a+4]; ld.global.u32 %r2, [a+8];\n"
+      "sub.u32 %r1, %r1, %r3; st.global.u32 [%rd0], %r0; st.global.u32 [%rd0+4], %r1;\n"
+      "st.global.u32 [%rd0+8], %r2; ret; }\n";
+  static const uint32_t want[] = {5, 0, 7};
+  DevPtr out = kit_fill(k, "out", 1, 3);
+  Kernel *kernel;
+  const Source *src = source_new(k->arena, "k.ptx", text, strlen(text));
+  assert_int_equal(device_load_ptx(k->dev, src, NULL, NULL, &kernel, k->diag), ST_OK);
+  kit_run(k, kernel, 1, 1, &out, sizeof out);
+  uint32_t got[3];
+  kit_read(k, out, got, 3);
+  assert_memory_equal(got, want, sizeof want);
+  device_free(k->dev, out);
+}
+
 // What CUDA's assert calls: the kernel loads, and ends there if it comes there.
 static void test_assertion(void **state) {
   Kit *k = *state;
@@ -106,6 +148,7 @@ static void test_assertion(void **state) {
 
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, kit_setup, kit_teardown)
-  const struct CMUnitTest tests[] = {T(test_local), T(test_assertion)};
+  const struct CMUnitTest tests[] = {T(test_local), T(test_assertion), T(test_large),
+                                     T(test_address)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
