@@ -167,7 +167,8 @@ Status cmd_plan(Cmd *c) {
   if (!st && (cli_has(c->cli, OPT_ROWS) || cli_has(c->cli, OPT_FROM))) return about_tables(c, s);
   if (!st && !c->cli->noperands)
     return diag_error(c->diag, NOWHERE, "usage: ptxsmith plan PROBLEM [name=value ...]");
-  if (!st) st = cmd_problem_of(c, c->cli->operand[0], &p);
+  if (!st)
+    st = problem_open_planned(s, c->arena, c->cli->operand[0], c->cli->text[OPT_HOOK], &p, c->diag);
   if (!st) st = cmd_device(c, &dev);
   if (!st) st = cmd_build_opts(c, &ask.build);
   ask.given = &c->cli->params;

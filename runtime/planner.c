@@ -100,6 +100,12 @@ static PlannerQuestion question(Session *s, Arena *a, const PlannerAsk *ask, con
   return q;
 }
 
+static void set_shape(PlannerQuestion *q, const Params *resolved) {
+  problem_fill_from_params(q->problem, resolved);
+  q->nforms = planner_shape_forms(q->arena, q->problem, resolved, q->form);
+  q->note = planner_shape_note(q->arena, q->problem, resolved);
+}
+
 // Whether nothing else was asked for: the problem with what it leaves open as the template's
 // parameters have it, and its shape.  A failing constraint is told by whoever builds it.
 static Status complete(PlannerQuestion *q, Diag *d) {
@@ -113,8 +119,7 @@ static Status complete(PlannerQuestion *q, Diag *d) {
   if (!st)
     st = variant_legal(q->session, name, &params, NULL, q->arena, &resolved, &why_not, d);
   if (st) return st;
-  problem_fill_from_params(q->problem, &resolved);
-  q->shape = planner_shape_of(q->arena, q->problem, &resolved);
+  set_shape(q, &resolved);
   return ST_OK;
 }
 
@@ -183,12 +188,11 @@ static int rank_of(PlannerQuestion *q, const char *name, TemplateKind *kind) {
 }
 
 static bool of_here(const PlannerQuestion *q, const PlannerRow *r) {
-  return !strcmp(r->shape, q->shape) && !strcmp(r->device, q->dev->name) &&
-         !strcmp(r->driver, q->dev->driver);
+  return !strcmp(r->device, q->dev->name) && !strcmp(r->driver, q->dev->driver);
 }
 
 // A row says how a template is best run, and it takes two to say which of them is faster: one that
-// ranks behind the candidate is taken only where the candidate has a row, too.
+// ranks behind the candidate is taken only where the candidate has a row of its shape, too.
 static const char *outranked(PlannerQuestion *q, const PlannerTable *t, const PlannerRow *r) {
   TemplateKind of_row, of_candidate;
   if (!q->candidate || !strcmp(r->template_name, q->candidate)) return NULL;
@@ -196,39 +200,58 @@ static const char *outranked(PlannerQuestion *q, const PlannerTable *t, const Pl
   int candidate = rank_of(q, q->candidate, &of_candidate);
   if (of_row == of_candidate && row < candidate) return NULL;
   for (int i = 0; i < t->n; i++)
-    if (of_here(q, &t->v[i]) && !strcmp(t->v[i].template_name, q->candidate)) return NULL;
+    if (of_here(q, &t->v[i]) && !strcmp(t->v[i].shape, r->shape) &&
+        !strcmp(t->v[i].template_name, q->candidate))
+      return NULL;
   return arena_printf(q->arena, "%s is usually faster than %s, and has no row of this shape",
                       q->candidate, r->template_name);
 }
 
-// The first row of the problem's shape that holds.
-static bool by_row(PlannerQuestion *q, const PlannerTable *t, PlannerChoice *out) {
-  Arena *a = q->arena;
-  out->shape = q->shape;
+static const char *row_why(PlannerQuestion *q, const PlannerRow *r, const ShapeForm *of,
+                           const PlannerChoice *c) {
+  const ShapeForm *all = &q->form[0]; // what the bucket says and the row does not
+  const char *without = c->without ? arena_printf(q->arena, "; measured without %s", c->without)
+                                   : "";
+  return arena_printf(q->arena, "%s:%u: %s%s%s%s%s%s", r->file, r->line, r->measured,
+                      all->widths > of->widths ? "; the row is of any window" : "",
+                      all->means > of->means ? "; the row is of any mean length" : "",
+                      c->older ? "; measured on an older text of the template" : "",
+                      q->ask->build.hook_path ? "; measured without a hook" : "", without);
+}
+
+static bool by_form(PlannerQuestion *q, const PlannerTable *t, const ShapeForm *of,
+                    PlannerChoice *out) {
   for (int i = 0; i < t->n; i++) {
     const PlannerRow *r = &t->v[i];
-    if (strcmp(r->shape, q->shape)) continue;
+    if (strcmp(r->shape, of->text)) continue;
     if (q->ask->template_name && strcmp(r->template_name, q->ask->template_name)) continue;
     const char *why = of_here(q, r) ? outranked(q, t, r) : NULL;
     if (!why) why = why_not(q, r, out);
     if (!why) {
       out->row = r;
-      out->why = arena_printf(a, "%s:%u: %s%s%s", r->file, r->line, r->measured,
-                              out->older ? "; measured on an older text of the template" : "",
-                              q->ask->build.hook_path ? "; measured without a hook" : "");
-      if (out->without)
-        out->why = arena_printf(a, "%s; measured without %s", out->why, out->without);
+      out->why = row_why(q, r, of, out);
       return true;
     }
-    *arena_push(a, out->passed, out->npassed, out->passed_cap) =
-        arena_printf(a, "%s:%u: %s", r->file, r->line, why);
+    *arena_push(q->arena, out->passed, out->npassed, out->passed_cap) =
+        arena_printf(q->arena, "%s:%u: %s", r->file, r->line, why);
   }
-  out->older = false, out->without = NULL;
-  out->why = arena_printf(a, "no measurement for %s on %s%s: the template's defaults", q->shape,
-                          q->dev->name,
-                          planner_shape_rounds(q->problem)
-                              ? " (sizes are rounded down to powers of two)" : "");
   return false;
+}
+
+// The first row that holds of the problem's bucket, else of a shape that says less.
+static bool by_row(PlannerQuestion *q, const PlannerTable *t, PlannerChoice *out) {
+  out->shape = q->form[0].text;
+  for (int i = 0; i < q->nforms; i++)
+    if (by_form(q, t, &q->form[i], out)) return true;
+  out->older = false, out->without = NULL;
+  return false;
+}
+
+static const char *default_why(PlannerQuestion *q, const char *changed) {
+  const char *note = *q->note ? arena_printf(q->arena, " (%s)", q->note) : "";
+  return arena_printf(q->arena, "the template's defaults%s%s; no row of the tables is for %s on %s%s",
+                      changed ? ", " : "", changed ? changed : "", q->form[0].text, q->dev->name,
+                      note);
 }
 
 // A template by name: what is wrong with it is told by whoever builds it.
@@ -236,6 +259,7 @@ static Status choose_params(PlannerQuestion *q, const PlannerTable *t, PlannerCh
                             Diag *d) {
   Status st = complete(q, d);
   if (st || by_row(q, t, out)) return st;
+  out->why = default_why(q, NULL);
   out->template_name = q->ask->template_name;
   out->params = (Params){0};
   out->problem = q->problem;
@@ -251,12 +275,11 @@ static Status choose_template(PlannerQuestion *q, const PlannerTable *t, Planner
   Fit fit;
   Status st = planner_candidate(q, &found, &fit, d);
   if (st) return *out = found, st;
-  problem_fill_from_params(q->problem, &fit.resolved);
+  set_shape(q, &fit.resolved);
   q->candidate = found.template_name;
-  q->shape = planner_shape_of(a, q->problem, &fit.resolved);
   if (by_row(q, t, out)) return ST_OK;
   found.shape = out->shape;
-  found.why = fit.changed ? arena_printf(a, "%s, %s", out->why, fit.changed) : out->why;
+  found.why = default_why(q, fit.changed);
   for (int i = 0; i < found.npassed; i++)
     *arena_push(a, out->passed, out->npassed, out->passed_cap) = found.passed[i];
   found.passed = out->passed, found.npassed = out->npassed, found.passed_cap = out->passed_cap;

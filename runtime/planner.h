@@ -11,6 +11,10 @@
 // shape is a bucket: dtype, head size, queries per KV head, causal and whether there is one query
 // are exact; lengths and batch * heads_kv are rounded down to powers of two.  What a problem asks
 // for besides (window, softcap, alibi, sinks, varlen, paged, shared, dv, dtype_kv) stands behind.
+// A window says how many keys its sides have, the query's own among them (window=1 left=256: 256 to
+// 511), sequences of several queries and different lengths how long they are on average
+// (varlen=mean: sq and sk are means; varlen=1: the longest).  A row that says neither is of any
+// width and mean, and stands behind those that do.
 //
 // Without a row the templates are asked in an order that they declare (template { rank, first })
 // for the regime of the problem (planner_fit.c), and the first that declares all that the problem
@@ -38,8 +42,18 @@ char *planner_shape(Arena *a, const Problem *p); // the bucket, canonical
 // Of a problem as the variant with these parameters has it: lengths that are on the device and not
 // in the problem are varlen=1 there.
 char *planner_shape_of(Arena *a, const Problem *p, const Params *built);
-bool planner_shape_rounds(const Problem *p); // a size of it is no power of two
-// The least problem of a shape: its own planner_shape is that text again.
+// All shapes whose rows are of the problem: the bucket, then without what a row need not say.
+typedef struct ShapeForm {
+  char *text;
+  bool widths, means; // says them
+} ShapeForm;
+enum { SHAPE_FORMS = 4 };
+int planner_shape_forms(Arena *a, const Problem *p, const Params *built,
+                        ShapeForm out[SHAPE_FORMS]);
+// What the bucket's rounded sizes stand for ("sk=256 is 256 to 511") and what is not known; "":
+// nothing.
+const char *planner_shape_note(Arena *a, const Problem *p, const Params *built);
+// The least problem of a shape: one of its forms is that text again.
 Status planner_shape_problem(Arena *a, const char *shape, Problem **out, Diag *d);
 
 typedef struct PlannerChoice {
@@ -176,7 +190,8 @@ typedef struct PlannerQuestion {
   Params of_shape;   // of those given: what makes the shape (varlen=1), which a row has, too
   bool plain;        // nothing else is asked for
   const char *candidate; // what would run without a row; NULL: a template was named
-  const char *shape; // once a template is known
+  ShapeForm form[SHAPE_FORMS]; int nforms; // once a template is known; the first is the bucket
+  const char *note;
   PlannerBuilt *built; int nbuilt, built_cap;
 } PlannerQuestion;
 // Frees what was built, but the one that is kept (-1: none): that is the asker's.

@@ -23,49 +23,149 @@ static bool has_rule(const ProblemRule *r, const Problem *p, const Params *built
   return r->asked(p) || (on && (!strcmp(on, "1") || !strcmp(on, "true")));
 }
 
-char *planner_shape(Arena *a, const Problem *p) { return planner_shape_of(a, p, NULL); }
+// ---- what is rounded ----------------------------------------------------------------------------
 
-char *planner_shape_of(Arena *a, const Problem *given, const Params *built) {
-  Problem *p = problem_copy(a, given);
-  if (built) problem_fill_from_params(p, built);
-  int64_t hq = problem_int(p, "heads_q", 1), hkv = problem_int(p, "heads_kv", hq);
-  int64_t sq = problem_int(p, "seqlen_q", 1), d = problem_int(p, "head_dim", 0);
+enum { SQ, SK, WORK, LEFT, RIGHT, SIZES };
+static const char *const size_names[SIZES] = {"sq", "sk", "work", "left", "right"};
+
+// Keys of a side of the window, the query's own among them; 0: the side is open, or not said.  A
+// causal mask closes the right side of a window that is bounded on the left.
+static int64_t window_side(const Problem *p, int size) {
+  int64_t left = problem_int(p, "window_left", -1), right = problem_int(p, "window_right", -1);
+  if (size == RIGHT && left >= 0 && problem_int(p, "causal", 0)) return 0;
+  int64_t n = size == LEFT ? left : right;
+  return n < 0 ? 0 : n < INT64_MAX ? n + 1 : n;
+}
+
+// Total / sequences.  Unknown where lengths are on the device and nobody gave the total: what
+// would follow from the longest is no total then.
+static bool mean_length(const Problem *p, const char *total, int64_t *out) {
+  int64_t sum, batch = problem_int(p, "batch", 1);
+  bool known = problem_value(p, total) || problem_varlen(p);
+  if (!known || batch < 1 || !problem_whole(p, total, &sum)) return false;
+  *out = sum / batch;
+  return true;
+}
+
+static bool varlen_prefill(const Problem *p, const Params *built) {
+  const char *on = built ? params_get(built, "varlen") : NULL;
+  bool varlen = problem_varlen(p) || (on && (!strcmp(on, "1") || !strcmp(on, "true")));
+  return varlen && problem_int(p, "seqlen_q", 1) > 1;
+}
+
+// widths, means: said where they are known; false when they are not.
+static void sizes_of(const Problem *p, bool widths, bool means, int64_t n[SIZES]) {
+  int64_t hkv = problem_int(p, "heads_kv", problem_int(p, "heads_q", 1));
+  n[SQ] = problem_int(p, "seqlen_q", 1);
+  n[SK] = problem_int(p, "seqlen_k", 0);
+  n[WORK] = problem_int(p, "batch", 1) * hkv;
+  n[LEFT] = widths ? window_side(p, LEFT) : 0;
+  n[RIGHT] = widths ? window_side(p, RIGHT) : 0;
+  if (means) mean_length(p, "total_q", &n[SQ]), mean_length(p, "total_k", &n[SK]);
+}
+
+// ---- the text -----------------------------------------------------------------------------------
+
+static char *shape_text(Arena *a, const Problem *p, const Params *built, bool widths, bool means) {
+  int64_t hq = problem_int(p, "heads_q", 1), hkv = problem_int(p, "heads_kv", hq), n[SIZES];
+  int64_t d = problem_int(p, "head_dim", 0);
   const char *kv = p->has_dtype_kv && p->dtype_kv != p->dtype ? dtype_name(p->dtype_kv) : NULL;
+  sizes_of(p, widths, means, n);
   char *text = arena_printf(
       a, "dtype=%s%s%s d=%lld group=%lld causal=%lld sq=%lld sk=%lld work=%lld",
       p->has_dtype ? dtype_name(p->dtype) : "f32", kv ? "/" : "", kv ? kv : "", (long long)d,
       (long long)(hkv > 0 ? hq / hkv : 0), (long long)problem_int(p, "causal", 0),
-      (long long)bucket(sq), (long long)bucket(problem_int(p, "seqlen_k", 0)),
-      (long long)bucket(problem_int(p, "batch", 1) * hkv));
+      (long long)bucket(n[SQ]), (long long)bucket(n[SK]), (long long)bucket(n[WORK]));
   if (problem_int(p, "head_dim_v", d) != d)
     text = arena_printf(a, "%s dv=%lld", text, (long long)problem_head_dim_v(p));
-  for (int i = 0; i < problem_nrules; i++)
-    if (problem_rules[i].flag && has_rule(&problem_rules[i], p, built))
-      text = arena_printf(a, "%s %s=1", text, rule_word(&problem_rules[i]));
+  for (int i = 0; i < problem_nrules; i++) {
+    const ProblemRule *r = &problem_rules[i];
+    if (!r->flag || !has_rule(r, p, built)) continue;
+    bool mean = means && !strcmp(r->param, "varlen");
+    text = arena_printf(a, "%s %s=%s", text, rule_word(r), mean ? "mean" : "1");
+    for (int k = LEFT; k <= RIGHT && !strcmp(r->param, "window"); k++)
+      if (n[k]) text = arena_printf(a, "%s %s=%lld", text, size_names[k], (long long)bucket(n[k]));
+  }
   return text;
 }
 
-bool planner_shape_rounds(const Problem *p) {
-  int64_t hkv = problem_int(p, "heads_kv", problem_int(p, "heads_q", 1));
-  const int64_t n[] = {problem_int(p, "seqlen_q", 1), problem_int(p, "seqlen_k", 0),
-                       problem_int(p, "batch", 1) * hkv};
-  for (int i = 0; i < 3; i++)
-    if (bucket(n[i]) != n[i]) return true;
-  return false;
+int planner_shape_forms(Arena *a, const Problem *given, const Params *built,
+                        ShapeForm out[SHAPE_FORMS]) {
+  Problem *p = problem_copy(a, given);
+  int n = 0;
+  int64_t mean;
+  if (built) problem_fill_from_params(p, built);
+  bool widths = window_side(p, LEFT) || window_side(p, RIGHT);
+  bool means = varlen_prefill(p, built) && mean_length(p, "total_q", &mean) &&
+               mean_length(p, "total_k", &mean);
+  for (int i = 3; i >= 0; i--) {
+    bool width = i & 1, mean_too = i & 2;
+    if (width > widths || mean_too > means) continue;
+    out[n++] = (ShapeForm){shape_text(a, p, built, width, mean_too), width, mean_too};
+  }
+  return n;
 }
 
+char *planner_shape_of(Arena *a, const Problem *p, const Params *built) {
+  ShapeForm form[SHAPE_FORMS];
+  planner_shape_forms(a, p, built, form);
+  return form[0].text;
+}
+
+char *planner_shape(Arena *a, const Problem *p) { return planner_shape_of(a, p, NULL); }
+
+const char *planner_shape_note(Arena *a, const Problem *given, const Params *built) {
+  Problem *p = problem_copy(a, given);
+  ShapeForm form[SHAPE_FORMS];
+  int64_t n[SIZES];
+  const char *text = "";
+  if (built) problem_fill_from_params(p, built);
+  planner_shape_forms(a, p, built, form);
+  sizes_of(p, form[0].widths, form[0].means, n);
+  for (int i = 0; i < SIZES; i++) {
+    int64_t b = bucket(n[i]);
+    if (b == n[i]) continue;
+    text = arena_printf(a, "%s%s%s=%lld is %lld to %llu", text, *text ? ", " : "", size_names[i],
+                        (long long)b, (long long)b, 2 * (unsigned long long)b - 1);
+  }
+  const char *window = built ? params_get(built, "window") : NULL;
+  bool windowed = problem_windowed(p) || (window && strcmp(window, "0") && strcmp(window, "false"));
+  if (windowed && !form[0].widths)
+    text = arena_printf(a, "%s%sthe window's width is not known", text, *text ? "; " : "");
+  if (varlen_prefill(p, built) && !form[0].means)
+    text = arena_printf(a, "%s%smean lengths are not known without total_q and total_k", text,
+                        *text ? "; " : "");
+  return text;
+}
+
+// ---- and back -----------------------------------------------------------------------------------
+
 // What makes the least problem ask for the rule that a word of the shape names, NULL when it names
-// none.
-static const char *rule_values(Arena *a, const Param *word, const char *sq, const char *sk) {
+// none.  Sequences of a mean length: one of it, where the longest may be longer.
+static const char *rule_values(Arena *a, const Param *word, const Params *shape) {
+  const char *sq = params_get(shape, "sq"), *sk = params_get(shape, "sk");
+  const char *left = params_get(shape, "left"), *right = params_get(shape, "right");
+  bool mean = !strcmp(word->name, "varlen") && !strcmp(word->value, "mean");
   for (int i = 0; i < problem_nrules; i++) {
     const ProblemRule *r = &problem_rules[i];
-    if (!r->flag || strcmp(rule_word(r), word->name) || strcmp(word->value, "1")) continue;
+    if (!r->flag || strcmp(rule_word(r), word->name)) continue;
+    if (!mean && strcmp(word->value, "1")) continue;
+    if (!strcmp(r->param, "window") && (left || right))
+      return arena_printf(a, "wl=%lld,wr=%lld", left ? strtoll(left, NULL, 10) - 1 : -1,
+                          right ? strtoll(right, NULL, 10) - 1 : -1);
     return r->least ? r->least : arena_printf(a, "seqlens_q=%s,seqlens_k=%s", sq, sk);
   }
   return NULL;
 }
 
-// The least problem of a shape: its own planner_shape is that text again.
+static bool is_shape_of(Arena *a, const Problem *p, const char *shape) {
+  ShapeForm form[SHAPE_FORMS];
+  int n = planner_shape_forms(a, p, NULL, form);
+  for (int i = 0; i < n; i++)
+    if (!strcmp(form[i].text, shape)) return true;
+  return false;
+}
+
 Status planner_shape_problem(Arena *a, const char *shape, Problem **out, Diag *d) {
   Params w = {0};
   char *save = NULL, *copy = arena_strdup(a, shape);
@@ -74,22 +174,24 @@ Status planner_shape_problem(Arena *a, const char *shape, Problem **out, Diag *d
     if (params_parse(a, &w, word, d)) return ST_INPUT;
   const char *sq = params_get(&w, "sq"), *sk = params_get(&w, "sk"), *work = params_get(&w, "work");
   const char *group = params_get(&w, "group"), *type = params_get(&w, "dtype"), *kv;
+  const char *varlen = params_get(&w, "varlen");
   if (!sq || !sk || !work || !group || !type)
     return diag_fail(d, ST_INPUT, "\"%s\" is no shape", shape);
   long long heads = strtoll(work, NULL, 10), of_kv = heads > 0 ? heads : 1, of_q;
   if (__builtin_mul_overflow(of_kv, strtoll(group, NULL, 10), &of_q))
     return diag_fail(d, ST_INPUT, "\"%s\" is no shape", shape);
-  text = arena_printf(a, "b=1,hkv=%lld,hq=%lld,sq=%s,sk=%s,dtype=%.*s", of_kv, of_q, sq, sk,
-                      (int)strcspn(type, "/"), type);
+  bool alone = varlen && !strcmp(varlen, "mean") && strtoll(sq, NULL, 10) < 2; // of several queries
+  text = arena_printf(a, "b=1,hkv=%lld,hq=%lld,sq=%s,sk=%s,dtype=%.*s", of_kv, of_q,
+                      alone ? "2" : sq, sk, (int)strcspn(type, "/"), type);
   if ((kv = strchr(type, '/'))) text = arena_printf(a, "%s,dtype_kv=%s", text, kv + 1);
   for (int i = 0; i < w.n; i++) {
-    const char *name = w.v[i].name, *more = rule_values(a, &w.v[i], sq, sk);
+    const char *name = w.v[i].name, *more = rule_values(a, &w.v[i], &w);
     if (!strcmp(name, "d") || !strcmp(name, "dv") || !strcmp(name, "causal"))
       more = arena_printf(a, "%s=%s", name, w.v[i].value);
     if (more) text = arena_printf(a, "%s,%s", text, more);
   }
   Status st = problem_parse(a, text, out, d);
-  if (!st && heads > 0 && strcmp(planner_shape(a, *out), shape))
+  if (!st && heads > 0 && !is_shape_of(a, *out, shape))
     return diag_fail(d, ST_INPUT, "\"%s\" is no shape", shape);
   return st;
 }

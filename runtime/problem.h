@@ -82,6 +82,9 @@ Status problem_open_with(Session *s, Arena *a, const char *spec, const char *con
 // The same where a hook's values are names too.  hook_path NULL: none.
 Status problem_open_hooked(Session *s, Arena *a, const char *spec, const char *hook_path,
                            Problem **out, Diag *d);
+// The same for whoever makes no tensors up: totals may come without the lists that make them.
+Status problem_open_planned(Session *s, Arena *a, const char *spec, const char *hook_path,
+                            Problem **out, Diag *d);
 
 // What a Problem may ask for that a template must have a parameter for (problem_params.c).
 typedef struct ProblemRule {

@@ -331,10 +331,15 @@ static Status open_with_hook(Session *s, Arena *a, const char *spec, const char 
   return problem_open_with(s, a, spec, names, n, out, d);
 }
 
+Status problem_open_planned(Session *s, Arena *a, const char *spec, const char *hook_path,
+                            Problem **out, Diag *d) {
+  *out = NULL;
+  return hook_path ? open_with_hook(s, a, spec, hook_path, out, d)
+                   : problem_open(s, a, spec, out, d);
+}
+
 Status problem_open_hooked(Session *s, Arena *a, const char *spec, const char *hook_path,
                            Problem **out, Diag *d) {
-  *out = NULL;
-  Status st =
-      hook_path ? open_with_hook(s, a, spec, hook_path, out, d) : problem_open(s, a, spec, out, d);
+  Status st = problem_open_planned(s, a, spec, hook_path, out, d);
   return st == ST_OK ? lengths_check_whole(*out, d) : st;
 }

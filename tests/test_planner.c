@@ -359,8 +359,8 @@ static void a_rows_parameters_with_a_hook(void **state) {
 static void rules_are_part_of_the_shape(void **state) {
   (void)state;
   Setup u = make_setup();
-  static const char *const more[][2] = {{"wl=3", " window=1"},
-                                        {"wr=0", " window=1"},
+  static const char *const more[][2] = {{"wl=3", " window=1 left=4"},
+                                        {"wr=0", " window=1 right=1"},
                                         {"softcap=3", " softcap=1"},
                                         {"alibi=1,sinks=1", " alibi=1 sinks=1"},
                                         {"seqlens_k=9", " varlen=1"},

@@ -113,7 +113,7 @@ class Operator:
     def choice(self):
         """Template and own parameters, and where they came from."""
         why = self.lib.api.psm_operator_why(self.handle)
-        source = ("as given" if not why else "the template's defaults" if b"no measurement" in why
+        source = ("as given" if not why else "the template's defaults" if b"the template's defaults" in why
                   else "the planner's row")
         return f"{self.variant().split()[0]} {self.own()} ({source})"
 

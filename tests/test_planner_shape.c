@@ -1,0 +1,205 @@
+// Shapes that know a window's width and the mean length of sequences, and the rows they find.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "planner.h"
+
+static Problem *problem_of(Diag *d, const char *text) {
+  Problem *p;
+  if (problem_parse(d->arena, text, &p, d)) fail_msg("%s", diag_text(d));
+  return p;
+}
+
+static Params params_of(Diag *d, const char *text) {
+  Params params = {0};
+  if (*text && params_parse(d->arena, &params, text, d)) fail_msg("%s", diag_text(d));
+  return params;
+}
+
+#define SIZES "hq=4,sq=1000,sk=1000,d=64,dtype=bf16,"
+#define HEAD "dtype=bf16 d=64 group=1 causal="
+#define TAIL "sq=512 sk=512 work="
+
+// A problem, a parameter that it is built with, all its shapes and what is said of the first.
+static const struct {
+  const char *problem, *built, *forms[SHAPE_FORMS], *note;
+} cases[] = {
+    // The query's own key counts: the 256 keys that models speak of are wl=255.
+    {SIZES "wl=255,causal=1", "",
+     {HEAD "1 " TAIL "4 window=1 left=256", HEAD "1 " TAIL "4 window=1"}, "sk=512 is 512 to 1023"},
+    {SIZES "wl=254,wr=0,causal=1", "", // causal closes the right side anyway
+     {HEAD "1 " TAIL "4 window=1 left=128", HEAD "1 " TAIL "4 window=1"}, "left=128 is 128 to 255"},
+    {SIZES "wl=510,wr=3", "",
+     {HEAD "0 " TAIL "4 window=1 left=256 right=4", HEAD "0 " TAIL "4 window=1"},
+     "left=256 is 256 to 511"},
+    {SIZES "wr=0", "", {HEAD "0 " TAIL "4 window=1 right=1", HEAD "0 " TAIL "4 window=1"}, "sq="},
+    {SIZES "wl=0,causal=1", "", {HEAD "1 " TAIL "4 window=1 left=1", HEAD "1 " TAIL "4 window=1"},
+     "sq="},
+    {SIZES "causal=0", "window=1", {HEAD "0 " TAIL "4 window=1"}, "window's width is not known"},
+    // Means: of lists, of totals, of the side without a list, whose sequences are alike.
+    {SIZES "seqlens_q=1000/24/0,seqlens_k=200/100/90", "",
+     {HEAD "0 sq=256 sk=128 work=8 varlen=mean", HEAD "0 " TAIL "8 varlen=1"}, "work=8 is 8 to 15"},
+    {SIZES "b=3,tq=1024,tk=390", "varlen=1",
+     {HEAD "0 sq=256 sk=128 work=8 varlen=mean", HEAD "0 " TAIL "8 varlen=1"}, "work=8 is 8 to 15"},
+    {SIZES "seqlens_k=200/100/90", "",
+     {HEAD "0 sq=512 sk=128 work=8 varlen=mean", HEAD "0 " TAIL "8 varlen=1"}, "sk=128 is 128 to"},
+    {SIZES "seqlens_q=1/0/0", "",
+     {HEAD "0 sq=0 sk=512 work=8 varlen=mean", HEAD "0 " TAIL "8 varlen=1"}, "sk=512"},
+    {SIZES "b=3", "varlen=true", {HEAD "0 " TAIL "8 varlen=1"}, "not known without total_q"},
+    {SIZES "b=3,tq=1024", "varlen=1", {HEAD "0 " TAIL "8 varlen=1"}, "not known without total_q"},
+    {"hq=4,sq=1,d=64,dtype=bf16,seqlens_k=200/100/90", "",
+     {HEAD "0 sq=1 sk=128 work=8 varlen=1"}, "sk=128 is 128 to 255"}, // one query: the longest
+    {SIZES "seqlens_q=512/512,seqlens_k=512/512,wl=7", "",
+     {HEAD "0 " TAIL "8 window=1 left=8 varlen=mean", HEAD "0 " TAIL "8 window=1 varlen=mean",
+      HEAD "0 " TAIL "8 window=1 left=8 varlen=1", HEAD "0 " TAIL "8 window=1 varlen=1"}, ""},
+};
+enum { NCASES = sizeof cases / sizeof *cases };
+
+static void shapes_say_widths_and_means(void **state) {
+  (void)state;
+  Diag *d = diag_new();
+  for (int i = 0; i < NCASES; i++) {
+    const Params built = params_of(d, cases[i].built);
+    Problem *p = problem_of(d, cases[i].problem);
+    ShapeForm form[SHAPE_FORMS];
+    int n = planner_shape_forms(d->arena, p, &built, form);
+    for (int k = 0; k < n; k++) {
+      if (!cases[i].forms[k] || strcmp(form[k].text, cases[i].forms[k]))
+        fail_msg("%s: %s", cases[i].problem, form[k].text);
+      // Each is the shape of a problem, its least one.
+      Problem *least;
+      if (planner_shape_problem(d->arena, form[k].text, &least, d)) fail_msg("%s", diag_text(d));
+    }
+    if (n < SHAPE_FORMS) assert_null(cases[i].forms[n]);
+    assert_string_equal(planner_shape_of(d->arena, p, &built), cases[i].forms[0]);
+    const char *note = planner_shape_note(d->arena, p, &built);
+    if (!strstr(note, cases[i].note) || (!*cases[i].note && *note))
+      fail_msg("%s: %s", cases[i].problem, note);
+  }
+  static const char *const none[] = {
+      HEAD "0 " TAIL "4 window=1 left=3",        HEAD "0 " TAIL "4 window=1 left=0",
+      HEAD "0 " TAIL "4 left=4",                 HEAD "0 " TAIL "4 varlen=most",
+      HEAD "1 " TAIL "4 window=1 left=4 right=1", HEAD "0 sq=1 sk=512 work=4 window=mean"};
+  for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+    Problem *p;
+    if (!planner_shape_problem(d->arena, none[i], &p, d)) fail_msg("%s is a shape", none[i]);
+  }
+  diag_free(d);
+}
+
+// ---- rows ---------------------------------------------------------------------------------------
+
+typedef struct Setup {
+  Diag *d;
+  Session *s;
+} Setup;
+
+static PlannerChoice choose(Setup *u, const PlannerTable *t, const char *name, Problem *p,
+                            const char *given, const char *device, const char *driver) {
+  DeviceInfo gpu = {.sm = 90, .sm_suffix = 'a', .smem_optin = 232448};
+  snprintf(gpu.name, sizeof gpu.name, "%s", device);
+  snprintf(gpu.driver, sizeof gpu.driver, "%s", driver);
+  const Params params = params_of(u->d, given);
+  const PlannerAsk ask = {.template_name = name, .given = &params};
+  PlannerChoice c;
+  if (planner_choose(u->s, u->d->arena, t, &ask, p, &gpu, &c, u->d)) fail_msg("%s", diag_text(u->d));
+  return c;
+}
+
+static PlannerTable table_of(Setup *u, const char *text) {
+  PlannerTable t = {0};
+  if (planner_parse(u->d->arena, source_new(u->d->arena, "p.txt", text, strlen(text)), &t, u->d))
+    fail_msg("%s", diag_text(u->d));
+  return t;
+}
+
+#define ROW(shape, params) \
+  "GPU | 1 | 0123456789abcdef | prefill_wgmma | " shape " | " params " | 9 us\n"
+
+// A row of the width or the mean stands before one that leaves it open, wherever they stand; one of
+// another width or mean, or of a mean that the problem does not know, is none of its rows.
+static void rows_of_a_width_come_first(void **state) {
+  (void)state;
+  Setup u = {.d = diag_new()};
+  u.s = session_open(NULL, u.d);
+  PlannerTable t = table_of(
+      &u, ROW(HEAD "1 " TAIL "4 window=1", "tile_q=192")                  // 1
+      ROW(HEAD "1 " TAIL "4 window=1 left=256", "tile_q=64")              // 2
+      ROW(HEAD "0 " TAIL "8 varlen=1", "tile_q=192")                      // 3
+      ROW(HEAD "0 sq=256 sk=128 work=8 varlen=mean", "tile_q=64")         // 4
+      ROW(HEAD "0 sq=64 sk=64 work=8 varlen=mean", "tile_q=128 per_sm=2") // 5
+      ROW(HEAD "0 " TAIL "4 window=1 left=16 right=16", "tile_q=64"));    // 6
+  static const struct { const char *problem, *given; unsigned line; const char *more; } asked[] = {
+      {SIZES "wl=300,causal=1", "", 2, NULL},
+      {SIZES "wl=100,causal=1", "", 1, "; the row is of any window"},
+      {SIZES "causal=1", "window=1", 1, NULL}, // its width is given at launch
+      {SIZES "causal=1", "", 0, NULL},
+      {SIZES "wl=15,wr=30", "", 6, NULL},
+      {SIZES "wl=15", "", 0, NULL},
+      {SIZES "b=3,tq=1024,tk=390", "varlen=1", 4, NULL},
+      {SIZES "seqlens_q=1000/24/0,seqlens_k=200/100/90", "", 4, NULL},
+      {SIZES "b=2,seqlens_q=64/64,seqlens_k=64/64", "", 5, NULL},
+      {SIZES "b=2,seqlens_q=128/128,seqlens_k=64/64", "", 3, "; the row is of any mean length"},
+      {SIZES "b=3", "varlen=1", 3, NULL},
+  };
+  for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
+    for (int named = 0; named < 2; named++) {
+      PlannerChoice c = choose(&u, &t, named ? "prefill_wgmma" : NULL,
+                               problem_of(u.d, asked[i].problem), asked[i].given, "GPU", "1");
+      if ((c.row ? c.row->line : 0) != asked[i].line)
+        fail_msg("%s: row %u", asked[i].problem, c.row ? c.row->line : 0);
+      assert_int_equal(strstr(c.why, "; the row is of any") != NULL, asked[i].more != NULL);
+      if (asked[i].more) assert_non_null(strstr(c.why, asked[i].more));
+      if (asked[i].line == 2) assert_string_equal(params_get(&c.params, "tile_q"), "64");
+    }
+  session_close(u.s);
+  diag_free(u.d);
+}
+
+// Every row of the table that comes with the program is found for the problems of its shape, the
+// least one and a larger one; without a name, too, but where a better template has no row.
+static void the_built_in_rows_are_found(void **state) {
+  (void)state;
+  Setup u = {.d = diag_new()};
+  u.s = session_open(NULL, u.d);
+  PlannerTable t = {0};
+  const Source *src;
+  int outranked = 0;
+  assert_int_equal(session_file(u.s, "lua/planner.txt", &src, u.d), ST_OK);
+  assert_int_equal(planner_parse(u.d->arena, src, &t, u.d), ST_OK);
+  for (int i = 0; i < t.n; i++) {
+    const PlannerRow *r = &t.v[i];
+    Problem *p;
+    if (planner_shape_problem(u.d->arena, r->shape, &p, u.d)) fail_msg("%s", diag_text(u.d));
+    int64_t sk = problem_int(p, "seqlen_k", 0);
+    if (i & 1) problem_set_int(p, "seqlen_k", 2 * sk - 1);
+    PlannerChoice c = choose(&u, &t, r->template_name, p, "", r->device, r->driver);
+    if (!c.row) fail_msg("line %u: %s", r->line, c.npassed ? c.passed[0] : "not found");
+    assert_string_equal(c.row->shape, r->shape);
+    assert_string_equal(c.row->params, r->params); // one row for a template and shape
+    c = choose(&u, &t, NULL, p, "", r->device, r->driver);
+    if (c.row) assert_string_equal(c.row->shape, r->shape);
+    else if (strstr(c.passed[0], "usually faster")) outranked++;
+    else fail_msg("line %u: %s", r->line, c.passed[0]);
+  }
+  print_message("lua/planner.txt: %d rows found, %d where a better template has none\n", t.n,
+                outranked);
+  assert_true(outranked < t.n / 4);
+  session_close(u.s);
+  diag_free(u.d);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(shapes_say_widths_and_means),
+      cmocka_unit_test(rows_of_a_width_come_first),
+      cmocka_unit_test(the_built_in_rows_are_found),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
