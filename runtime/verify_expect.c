@@ -90,7 +90,8 @@ static Status run_expect(GateRun *g, const Problem *p, Reference *row, Diag *d) 
     ReferenceOpts opts = reference_opts(g);
     st = reference_rows(p, &in, &opts, &ref, d); // for the tolerance alone
   }
-  if (st == ST_OK) st = g->runner->run(g->runner->ctx, p, &in, 1, &out, d);
+  uint32_t least = runner_blocks(g->runner, 1);
+  if (st == ST_OK) st = g->runner->run(g->runner->ctx, p, &in, least, &out, d);
   if (st == ST_OK) {
     GateResult *r = gate_new(g, "expect");
     Expected x = expect_of_run(g, p, &ref, &out, 1);

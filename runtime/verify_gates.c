@@ -196,8 +196,9 @@ static Status grid_run(GateRun *g, const Problem *p, const AttnInputs *in, const
 static Status compare_grids(GateRun *g, const Problem *p, const AttnInputs *in,
                             const Outputs *first, Diag *d) {
   GateResult *r = gate_new(g, "grid");
-  Status st = grid_run(g, p, in, first, 1, r, d);
-  if (st == ST_OK && r->passed) st = grid_run(g, p, in, first, 2, r, d);
+  Status st = grid_run(g, p, in, first, runner_blocks(g->runner, 1), r, d);
+  if (st == ST_OK && r->passed)
+    st = grid_run(g, p, in, first, runner_blocks(g->runner, 2), r, d);
   return st;
 }
 

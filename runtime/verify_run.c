@@ -166,6 +166,10 @@ static Status run_on_device(void *ctx, const Problem *p, const AttnInputs *in, u
   return st;
 }
 
+uint32_t runner_blocks(const Runner *r, uint32_t clusters) {
+  return clusters * (r->cluster > 1 ? r->cluster : 1);
+}
+
 Status runner_of_operator(DeviceRun *run, Runner *out, Diag *d) {
   const char *const needed[] = {"q", "k", "v", "o"};
   bool shared = problem_int(run->op->problem, "shared_kv", 0); // V is a part of K
@@ -179,7 +183,8 @@ Status runner_of_operator(DeviceRun *run, Runner *out, Diag *d) {
                   .in_dtype = operator_arg(run->op, "q")->dtype,
                   .o_dtype = operator_arg(run->op, "o")->dtype,
                   .lse_dtype = lse ? lse->dtype : DT_F32,
-                  .max_chunks = operator_arg(run->op, "chunks") ? 256 : 0};
+                  .max_chunks = operator_arg(run->op, "chunks") ? 256 : 0,
+                  .cluster = run->op->step[0].variant->launch.cluster[0]};
   return ST_OK;
 }
 

@@ -24,7 +24,8 @@ typedef struct Runner {
                 Diag *d);
   void *ctx;
   Dtype in_dtype, o_dtype, lse_dtype;
-  int max_chunks; // 0: the template has no chunks
+  int max_chunks;   // 0: the template has no chunks
+  uint32_t cluster; // blocks, of which grids are multiples; 0: 1
 } Runner;
 
 // A device runs an Operator.  Every run allocates its buffers with guard zones around them and
@@ -36,6 +37,7 @@ typedef struct DeviceRun {
   uint64_t seed; // of the tensors that a hook brings
   bool exact;    // the device knows the bounds of a buffer: no guard zones
 } DeviceRun;
+uint32_t runner_blocks(const Runner *r, uint32_t clusters); // of so many clusters
 Status runner_of_operator(DeviceRun *run, Runner *out, Diag *d);
 
 // Bytes of device memory that a run of op's own problem takes.
