@@ -52,6 +52,7 @@ enum { // CUfunction_attribute
   CU_FUNC_LOCAL_BYTES = 3,
   CU_FUNC_REGS = 4,
   CU_FUNC_MAX_DYNAMIC_SMEM = 8,
+  CU_FUNC_LARGE_CLUSTER = 14, // more than CU_PORTABLE_CLUSTER blocks, if the GPU has room for them
 };
 
 enum { // CUjit_option
@@ -62,6 +63,7 @@ enum { // CUjit_option
   CU_JIT_LOG_VERBOSE = 12,
 };
 
+enum { CU_PORTABLE_CLUSTER = 8 };
 enum { CU_STREAM_NON_BLOCKING = 1, CU_CAPTURE_THREAD_LOCAL = 1, CU_EVENT_DEFAULT = 0 };
 
 typedef struct CuLaunchAttr {

@@ -29,6 +29,7 @@ struct CuKernel {
   CuModule module;
   CuFunction function;
   uint32_t smem_allowed; // dynamic shared memory asked for so far
+  bool large_cluster;    // asked for
   uint32_t *param_at, param_bytes; // offsets of the parameters in the packed block, its size
   int nparams;
   char *log;

@@ -179,6 +179,10 @@ void cu_kernel_free(Kernel *kernel) {
 
 // ---- launching ----------------------------------------------------------------------------------
 
+static uint32_t dim3_product(const uint32_t v[3]) {
+  return (v[0] ? v[0] : 1) * (v[1] ? v[1] : 1) * (v[2] ? v[2] : 1);
+}
+
 // More than 48 KiB of dynamic shared memory has to be asked for, once per kernel.
 static Status allow_smem(CuDevice *cu, CuKernel *k, uint32_t smem, Diag *d) {
   enum { FREE_OF_ASKING = 48 * 1024 };
@@ -193,6 +197,15 @@ static Status allow_smem(CuDevice *cu, CuKernel *k, uint32_t smem, Diag *d) {
   CuResult r = cu->api.cuFuncSetAttribute(k->function, CU_FUNC_MAX_DYNAMIC_SMEM, (int)smem);
   if (r) return cu_failed(cu, r, d, "allowing %s %u bytes of shared memory", k->name, smem);
   k->smem_allowed = smem;
+  return ST_OK;
+}
+
+// So have clusters of more blocks than every GPU with clusters takes.
+static Status allow_cluster(CuDevice *cu, CuKernel *k, uint32_t blocks, Diag *d) {
+  if (blocks <= CU_PORTABLE_CLUSTER || k->large_cluster) return ST_OK;
+  CuResult r = cu->api.cuFuncSetAttribute(k->function, CU_FUNC_LARGE_CLUSTER, 1);
+  if (r) return cu_failed(cu, r, d, "allowing %s clusters of %u blocks", k->name, blocks);
+  k->large_cluster = true;
   return ST_OK;
 }
 
@@ -236,10 +249,6 @@ static CuResult launch(CuDevice *cu, CuKernel *k, const Launch *l, bool cluster)
                                 l->block[1], l->block[2], l->smem, cu->stream, params, NULL);
 }
 
-static uint32_t dim3_product(const uint32_t v[3]) {
-  return (v[0] ? v[0] : 1) * (v[1] ? v[1] : 1) * (v[2] ? v[2] : 1);
-}
-
 Status cu_launch(Device *dev, const Launch *l, Diag *d) {
   CuDevice *cu = cu_of(dev);
   CuKernel *k = (CuKernel *)l->kernel;
@@ -258,7 +267,9 @@ Status cu_launch(Device *dev, const Launch *l, Diag *d) {
                      cu->base.info.id, k->name);
   Status st = cu_enter(cu, CU_ANY_TIME, "launching a kernel", d);
   if (st) return st;
-  if (!(st = allow_smem(cu, k, l->smem, d))) {
+  st = allow_smem(cu, k, l->smem, d);
+  if (!st) st = allow_cluster(cu, k, dim3_product(l->cluster), d);
+  if (!st) {
     CuResult r = launch(cu, k, l, cluster);
     if (r)
       st = cu_failed(cu, r, d, "launching %s with %u x %u x %u blocks of %u threads, %u bytes of "

@@ -235,6 +235,7 @@ CuResult fake_cuFuncGetAttribute(int *value, int attribute, CuFunction f) {
 CuResult fake_cuFuncSetAttribute(CuFunction f, int attribute, int value) {
   ENTER_CURRENT();
   (void)f;
+  if (attribute == CU_FUNC_LARGE_CLUSTER && value == 1) return fake.large_cluster++, 0;
   if (attribute != CU_FUNC_MAX_DYNAMIC_SMEM) return 1;
   return fake.smem_allowed = value, 0;
 }

@@ -28,7 +28,7 @@ typedef struct FakeCuda {
   uint8_t args[256]; // of the last launch, one parameter behind the other
   unsigned grid[3], block[3], cluster[3], smem;
   int serialize;
-  int smem_allowed;
+  int smem_allowed, large_cluster; // asked for, the latter so often
   CuStream stream; // of the last launch
   bool capturing, capture_broken;
   CuStream captured_stream;

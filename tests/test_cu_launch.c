@@ -36,6 +36,15 @@ static void launches_pass_each_parameter(void **state) {
   assert_int_equal(f->cluster[0], 4);
   assert_int_equal(f->cluster[2], 1);
   assert_int_equal(f->serialize, 0);
+  l.cluster[0] = 8; // what every GPU takes
+  assert_int_equal(device_launch(dev, &l, d), ST_OK);
+  assert_int_equal(f->large_cluster, 0);
+  l.cluster[0] = 16; // more is allowed first, once for a kernel
+  assert_int_equal(device_launch(dev, &l, d), ST_OK);
+  assert_int_equal(device_launch(dev, &l, d), ST_OK);
+  assert_int_equal(f->cluster[0], 16);
+  assert_int_equal(f->large_cluster, 1);
+  l.cluster[0] = 4;
   l.dependent = true; // with a cluster and without
   assert_int_equal(device_launch(dev, &l, d), ST_OK);
   assert_int_equal(f->cluster[0], 4);
@@ -50,7 +59,7 @@ static void launches_pass_each_parameter(void **state) {
   assert_says(d, "launch: 196 bytes of arguments, k takes 200");
   l.grid[1] = 0; // nothing to do is no error
   assert_int_equal(device_launch(dev, &l, d), ST_OK);
-  assert_int_equal(f->launches, 4);
+  assert_int_equal(f->launches, 7);
   device_close(dev);
   assert_nothing_left(f);
   diag_free(d);
@@ -199,7 +208,7 @@ static Status whole_life(Diag *d) {
   Status st = cu_open(FAKE, 0, &dev, d);
   if (st) return st;
   Launch l = launch_of(NULL, &one_arg, 8);
-  l.cluster[0] = 2;
+  l.cluster[0] = 16;
   l.smem = 60000;
   if (!st) st = device_alloc(dev, 4, "p", &p, d);
   uint8_t map[TENSOR_MAP_BYTES];

@@ -75,6 +75,11 @@ static void what_is_refused(void **state) {
        "8-bit keys: rows of 96 bytes are not laid out"},
       {"decode_span", NINE_KEYS "d=64,dtype=f16,dtype_kv=bf16",
        "k and v have the type of q, or 8 bits"},
+      {"decode_span cluster=4 tree=1", NINE_KEYS "d=64,dtype=f16",
+       "cluster: merges the pieces itself, fused"},
+      {"decode_span warm=1", NINE_KEYS "d=64,dtype=f16", "warm: of a cluster's blocks"},
+      {"decode_span cluster=2", NINE_KEYS "d=64,dtype=f16,chunks=3",
+       "chunks=3: decode_span does not split the keys of a sequence"},
   };
   REFUSED_ALL(*state, cases);
 }
@@ -222,6 +227,34 @@ static void in_spans_sanitized(void **state) {
   }
 }
 
+// Pieces that are the blocks of a cluster: more of them than tiles, fewer rows than blocks, more, one item and
+// several for a cluster, tiles of rows that end early, sequences of different lengths.
+static void in_clusters(void **state) {
+  static const char many[] = "b=3,hq=40,hkv=2,sq=2,sk=150,d=64,dtype=f16,causal=1";
+  static const GateCase cases[] = {
+      {SPAN "cluster=2 warps=1 stages=2", many},
+      {SPAN "cluster=4 warm=1 tile_q=32 warps=2", many},
+      {SPAN "cluster=16 helpers=1", "b=1,hq=6,hkv=2,sq=1,sk=700,d=96,dtype=bf16"},
+      {SPAN "cluster=16 warm=1 warps=2 helpers=2", "b=2,hq=6,hkv=2,sq=1,sk=40,d=128,dtype=bf16"},
+      {SPAN "cluster=8 warm=1 tile_q=4", "b=1,hq=8,hkv=2,sq=3,sk=333,d=64,dtype=f16,wl=60"},
+      {SPAN "cluster=4 sinks=1", "hq=8,hkv=2,sq=1,seqlens_k=150/0/37,page=16,d=64,dtype=f16"},
+      {SPAN "cluster=4 warm=1",
+       "b=2,hq=8,hkv=2,sq=1,sk=133,d=128,dtype=bf16,dtype_kv=e4m3,descale=1"},
+      {SPAN "cluster=2", "b=2,hq=2,sq=1,sk=0,d=64,dtype=f16"},
+      {SPAN "cluster=2", "b=2,hq=2,sq=0,sk=5,d=64,dtype=f16"},
+  };
+  PASS_ALL(*state, cases);
+}
+
+static void in_clusters_sanitized(void **state) {
+  for (uint64_t schedule = 1; schedule <= 3; schedule++)
+    for (int warm = 0; warm < 2; warm++)
+      fixture_sanitized(*state,
+                        arena_printf(((Fixture *)*state)->a,
+                                     SPAN "cluster=4 warps=2 stages=3 warm=%d", warm),
+                        "b=2,hq=20,hkv=2,sq=2,sk=175,d=64,dtype=bf16,causal=1", schedule);
+}
+
 // ---- decode_fma ---------------------------------------------------------------------------------
 #define FMA "decode_fma "
 
@@ -268,6 +301,8 @@ int main(void) {
       cmocka_unit_test(in_spans),
       cmocka_unit_test(in_spans_of_eight_bits),
       cmocka_unit_test(in_spans_sanitized),
+      cmocka_unit_test(in_clusters),
+      cmocka_unit_test(in_clusters_sanitized),
       cmocka_unit_test(in_fp32),
   };
   return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
