@@ -83,6 +83,9 @@ static const Case specials[] = {
     {{{"warps", "2"}}, "b=40,hq=2,hkv=1,sq=1,sk=9,chunks=2"},
     // more pieces than one level merges
     {{{"tree", "1"}}, "b=1,hq=2,hkv=1,sq=1,sk=640,chunks=40"},
+    // blocks of a cluster, whose warps go once through what merges: several items for each
+    {{{"cluster", "2"}, {"warm", "1"}}, "b=2,hq=6,hkv=2,sq=7,sk=75,chunks=1,causal=1"},
+    {{{"cluster", "4"}, {"warm", "1"}}, "b=3,hq=3,hkv=1,sq=1,sk=40,chunks=1"},
     // one warpgroup of three is blind to two tiles, and only the stages order it behind the copies
     {{{"tile_q", "192"}, {"turns", "0"}}, "b=1,hq=2,hkv=1,sq=$q5,sk=$k11,causal=1"}};
 enum { SPECIALS = sizeof specials / sizeof *specials };
@@ -203,6 +206,12 @@ static inline const char *problem_for(const Bench *b, const Params *p, const cha
       out = arena_printf(b->arena, "%s%c", out, *text);
     }
     text = end;
+  }
+  const char *cluster = value_of(b, p, "cluster");
+  char *chunks = strstr(out, ",chunks=");
+  if (cluster && strcmp(cluster, "1") && chunks) { // the cluster's blocks are its pieces
+    char *behind = chunks + 1 + strcspn(chunks + 1, ",");
+    memmove(chunks, behind, strlen(behind) + 1);
   }
   return arena_printf(b->arena, "%s,d=%s,dtype=%s", out, dim, dtype);
 }

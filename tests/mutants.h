@@ -98,7 +98,7 @@ static inline Status mutant_launch(MutantRun *m, InputForm form, bool sanitize, 
   diag_reset(m->diag);
   *out = (Outputs){0};
   static const uint32_t grids[ROUND] = {1, 0, 2, 64, 2, 1};
-  uint32_t grid = grids[seed % ROUND];
+  uint32_t grid = runner_blocks(&m->runner, grids[seed % ROUND]);
   const Input *x = &m->input[form];
   if (form != IN_STRIDED) return run_exact(m, x, form != IN_NO_LSE, grid, out);
   return m->runner.run(&m->run, m->problem, &x->in, grid, out, m->diag);
