@@ -77,7 +77,9 @@ static void what_is_refused(void **state) {
        "k and v have the type of q, or 8 bits"},
       {"decode_span cluster=4 tree=1", NINE_KEYS "d=64,dtype=f16",
        "cluster: merges the pieces itself, fused"},
-      {"decode_span warm=1", NINE_KEYS "d=64,dtype=f16", "warm: of a cluster's blocks"},
+      {"decode_span warm=1 tree=1", NINE_KEYS "d=64,dtype=f16",
+       "warm: where the last block merges"},
+      {"decode_span quick=1 cluster=2", NINE_KEYS "d=64,dtype=f16", "quick: of chunks"},
       {"decode_span cluster=2", NINE_KEYS "d=64,dtype=f16,chunks=3",
        "chunks=3: decode_span does not split the keys of a sequence"},
   };
@@ -190,6 +192,11 @@ static void in_spans(void **state) {
       {SPAN "helpers=8 paged=1",
        "b=2,hq=20,hkv=2,sq=1,sk=300,d=64,dtype=f16,page_size=16,chunks=9"},
       {SPAN "sinks=1", "b=2,hq=4,sq=1,sk=50,d=64,dtype=f16,chunks=5"},
+      // code run through before it is needed, by fewer and more warps than rows; tiles counted
+      {SPAN "warm=1 quick=1", many},
+      {SPAN "warm=1 helpers=1", "b=5,hq=2,hkv=2,sq=1,sk=90,d=96,dtype=bf16,chunks=13"},
+      {SPAN "quick=1 tile_q=4", "b=2,hq=10,hkv=2,sq=2,sk=150,d=64,dtype=f16,chunks=7"},
+      {SPAN "quick=1", "b=2,hq=2,sq=0,sk=5,d=64,dtype=f16"},
   };
   Fixture *f = *state;
   for (int i = 0; i < 5; i++)
@@ -224,6 +231,8 @@ static void in_spans_sanitized(void **state) {
                       "b=2,hq=6,hkv=2,sq=2,sk=175,d=64,dtype=bf16,causal=1,chunks=7", schedule);
     fixture_sanitized(*state, SPAN "tree=1 tile_k=16 warps=2 helpers=2",
                       "b=1,hq=6,hkv=2,sq=1,sk=400,d=64,dtype=bf16,chunks=40", schedule);
+    fixture_sanitized(*state, SPAN "warm=1 quick=1 warps=2 stages=3",
+                      "b=2,hq=6,hkv=2,sq=2,sk=175,d=64,dtype=bf16,causal=1,chunks=7", schedule);
   }
 }
 
