@@ -75,7 +75,7 @@ enum {
 };
 
 // A variant, beside the base one, with its problem.
-typedef struct Case { const char *set[2][2], *problem; } Case;
+typedef struct Case { const char *set[3][2], *problem; } Case;
 
 // Variants that some lines need: for the templates that have these parameters.
 static const Case specials[] = {
@@ -87,7 +87,13 @@ static const Case specials[] = {
     {{{"cluster", "2"}, {"warm", "1"}}, "b=2,hq=6,hkv=2,sq=7,sk=75,chunks=1,causal=1"},
     {{{"cluster", "4"}, {"warm", "1"}}, "b=3,hq=3,hkv=1,sq=1,sk=40,chunks=1"},
     // one warpgroup of three is blind to two tiles, and only the stages order it behind the copies
-    {{{"tile_q", "192"}, {"turns", "0"}}, "b=1,hq=2,hkv=1,sq=$q5,sk=$k11,causal=1"}};
+    {{{"tile_q", "192"}, {"turns", "0"}}, "b=1,hq=2,hkv=1,sq=$q5,sk=$k11,causal=1"},
+    // warps that see a part of a tile or none of it, or have no rows
+    {{{"narrow", "16"}, {"tile_k", "32"}}, "b=1,hq=2,hkv=1,sq=$q5,sk=$k11,wl=$w3,wr=$w7"},
+    {{{"narrow", "16"}, {"tile_k", "32"}, {"stages", "1"}},
+     "b=2,hq=2,hkv=1,sq=$q9,sk=$k3,causal=1,wl=20"},
+    {{{"narrow", "16"}, {"tile_k", "32"}},
+     "b=4,hq=2,hkv=1,seqlens_q=5/0/7/33,seqlens_k=$k11/9/3/50,causal=1"}};
 enum { SPECIALS = sizeof specials / sizeof *specials };
 
 // decode_latent has one width, of 576, and each run of it is dear: it takes these, in two
@@ -277,7 +283,7 @@ static inline void bench_cases(Bench *b, const Case *cases, int n, int schedules
   for (int i = 0; i < n; i++) {
     bool decode = cases[i].problem && strstr(cases[i].problem, "chunks="), has = true;
     Params p = b->base;
-    for (int k = 0; k < 2 && cases[i].set[k][0]; k++) {
+    for (int k = 0; k < 3 && cases[i].set[k][0]; k++) {
       has &= decl_of(b, cases[i].set[k][0]) != NULL;
       p = with(b, &p, cases[i].set[k][0], cases[i].set[k][1]);
     }

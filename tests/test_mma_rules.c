@@ -49,6 +49,80 @@ static void windows(void **state) {
     }
 }
 
+// Warps that see a part of a tile, all of it or none: windows about the edges of 16, of a warp's rows
+// and of tiles, queries that end before, with and after the keys.
+#define ROWS32 " tile_q=64 tile_k=64 warps=2"
+static void narrow_windows(void **state) {
+  static const int lefts[] = {0, 1, 15, 16, 17, 127, 128, 129};
+  static const int lengths[][2] = {{70, 230}, {150, 70}, {140, 140}, {97, 128}, {129, 113}};
+  static const char *const params[] = {"window=1 narrow=32 stages=1 slack=8" ROWS32,
+                                       "window=1 narrow=16 stages=2" ROWS32,
+                                       "window=1 narrow=48 stages=3 slack=2 tile_q=128 tile_k=64"};
+  for (int i = 0; i < 16; i++) {
+    const int *s = lengths[i % 5];
+    bool causal = i / 2 % 2;
+    run(*state, &mma,
+        &(Rules){params[i % 3], .sq = s[0], .sk = s[1], .d = i == 5 ? 128 : 32, .window = true,
+                 .causal = causal, .left = lefts[i % 8], .right = causal ? 0 : lefts[7 - i % 8]});
+  }
+}
+
+static void narrow_with_rules(void **state) {
+  static const Rules cases[] = {
+      {"narrow=32" ROWS32, .sq = 150, .sk = 150, .d = 64, .causal = 1},
+      {"narrow=16 slack=4" ROWS32, .sq = 80, .sk = 130, .d = 64}, // the end of the keys only
+      {"narrow=32 slack=8 sinks=1" ROWS32, .sq = 150, .sk = 90, .d = 64, .causal = 1, .sinks = 1},
+      {"window=1 softcap=1 alibi=1 sinks=1 narrow=32 slack=8" ROWS32, .sq = 100, .sk = 190, .d = 64,
+       .causal = 1, .window = true, .left = 40, .cap = 20, .alibi = true, .sinks = true},
+      {"window=1 head_dim_v=64 narrow=32" ROWS32, .sq = 100, .sk = 190, .d = 128, .dv = 64,
+       .window = true, .left = 30, .right = 20},
+  };
+  RUN_ALL(&mma, cases);
+}
+
+// O and LSE of a case; of queries other than `but` q becomes `factor` times as large.
+static Case answers(Fixture *f, const Rules *r, int but, double factor) {
+  Case c = case_open(f, &mma, r);
+  for (int64_t i = 0; i < (int64_t)BATCH * r->sq * HEADS * r->d; i++)
+    if (i / (HEADS * r->d) % r->sq != but) put(&c.t[Q], i, factor * get(&c.t[Q], i));
+  case_bind(&c);
+  case_workspace(&c);
+  case_launch(&c);
+  return c;
+}
+
+// What is left out has weight 0: with one part a tile not a bit of the answer changes.
+static void narrow_leaves_the_bits(void **state) {
+  static const Rules cases[][2] = {
+      {{"window=1" ROWS32, .sq = 150, .sk = 190, .d = 64, .causal = 1, .window = true, .left = 75},
+       {"window=1 narrow=32" ROWS32, .sq = 150, .sk = 190, .d = 64, .causal = 1, .window = true,
+        .left = 75}},
+      {{"stages=1 slack=4" ROWS32, .sq = 90, .sk = 141, .d = 64},
+       {"stages=1 slack=4 narrow=16" ROWS32, .sq = 90, .sk = 141, .d = 64}}};
+  for (int i = 0; i < 2; i++) {
+    Case a = answers(*state, &cases[i][0], 0, 1), b = answers(*state, &cases[i][1], 0, 1);
+    for (int k = O; k <= LSE; k++) assert_memory_equal(a.t[k].host, b.t[k].host, bytes_of(&a.t[k]));
+    case_close(&a);
+    case_close(&b);
+  }
+}
+
+// A row that keeps its maximum does so whatever the other rows of its warp do: they grow here where
+// it does not.
+static void slack_is_a_rows_own(void **state) {
+  static const Rules r = {"slack=4" ROWS32, .sq = 40, .sk = 300, .d = 64};
+  Case a = answers(*state, &r, 9, 1), b = answers(*state, &r, 9, 6);
+  for (int n = 0; n < BATCH; n++)
+    for (int h = 0; h < HEADS; h++) {
+      int64_t o = query_at(&r, r.d, n, 9, h, 0), lse = (int64_t)(n * HEADS + h) * r.sq + 9;
+      assert_memory_equal(at(&a.t[O], o), at(&b.t[O], o), (size_t)r.d * 2);
+      assert_memory_equal(at(&a.t[LSE], lse), at(&b.t[LSE], lse), 4);
+    }
+  assert_memory_not_equal(a.t[O].host, b.t[O].host, bytes_of(&a.t[O]));
+  case_close(&a);
+  case_close(&b);
+}
+
 static void caps_slopes_and_sinks(void **state) {
   static const Rules cases[] = {
       {"softcap=1" SMALL, .sq = 40, .sk = 70, .d = 64, .cap = 3},
@@ -123,6 +197,10 @@ static void widths_on_hopper(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(windows),
+      cmocka_unit_test(narrow_windows),
+      cmocka_unit_test(narrow_with_rules),
+      cmocka_unit_test(narrow_leaves_the_bits),
+      cmocka_unit_test(slack_is_a_rows_own),
       cmocka_unit_test(caps_slopes_and_sinks),
       cmocka_unit_test(values_of_another_width),
       cmocka_unit_test(windows_on_hopper),

@@ -70,6 +70,27 @@ static void lengths_near_the_edges(void **state) {
   fixture_nothing(f, MMA, "d=64,dtype=f16");
 }
 
+// Parts of tiles, warps without rows, sequences without any, and hooks that mask with ranges.
+static void narrow_parts(void **state) {
+  static const GateCase cases[] = {
+      {MMA "narrow=32 slack=8", "hq=2,hkv=1,seqlens_q=5/0/70/33,seqlens_k=9/3/100/0,d=64,dtype=bf16"},
+      {MMA "narrow=48 slack=4 tile_q=64 warps=2",
+       "hq=2,hkv=1,seqlens_q=5/0/70/33,seqlens_k=100/3/9/64,d=128,dtype=f16,causal=1"},
+      {MMA "narrow=16 stages=3 q_regs=0",
+       "hq=2,hkv=1,seqlens_q=66/0/1,seqlens_k=70/3/200,d=64,dtype=bf16,causal=1,wl=17"},
+      {MMA "narrow=32", "b=1,hq=2,sq=40,sk=90,d=64,dtype=f16,scale=-0.2,causal=1"},
+      {MMA "narrow=32", "b=1,hq=2,hkv=1,sq=33,sk=17,d=128,dtype=bf16,causal=1"},
+      {MMA "slack=2", "b=1,hq=2,hkv=1,sq=70,sk=300,d=192,dtype=f16"},
+  };
+  Fixture *f = *state;
+  PASS_ALL(f, cases);
+  static const char *const hooks[] = {"causal", "document"};
+  for (int i = 0; i < 2; i++)
+    fixture_hooked(f, MMA "narrow=32 slack=8",
+                   arena_printf(f->a, SOURCE_DIR "/examples/hooks/%s.hook", hooks[i]),
+                   "b=1,hq=2,hkv=1,sq=150,sk=150,d=64,dtype=bf16", ST_OK);
+}
+
 // A scale below zero turns the order of the scores, and one of zero makes them equal.
 static void any_scale(void **state) {
   static const GateCase cases[] = {
@@ -96,6 +117,9 @@ static void what_is_refused(void **state) {
       {MMA "split=1", ONE_KEY "d=64,dtype=f16", "split: for f32"},
       {MMA, ONE_KEY "d=80,dtype=f16", "head_dim=80 is not legal"},
       {MMA "tile_q=32 warps=4", ONE_KEY "d=64,dtype=f16", "tile_q / warps: whole row blocks of 16"},
+      {MMA "narrow=64", ONE_KEY "d=64,dtype=f16", "narrow: fewer keys than tile_k"},
+      {MMA "narrow=16", ONE_KEY "d=64,dtype=f32", "narrow: for f16 and bf16"},
+      {MMA "slack=8 lazy=0", ONE_KEY "d=64,dtype=f16", "slack: with lazy, for f16 and bf16"},
       {MMA "tile_q=256 tile_k=128 stages=2", ONE_KEY "d=256,dtype=f16",
        "tile_q, tile_k, stages: 227 KiB of shared memory"},
   };
@@ -107,6 +131,11 @@ static void sanitized(void **state) {
                                          MMA "tile_q=32 tile_k=16 warps=2 stages=2 q_regs=0",
                                          MMA "tile_q=64 tile_k=32 warps=4 stages=3",
                                          MMA "tile_q=32 tile_k=16 warps=2 stages=2 dtype=f32"};
+  static const GateCase parts[] = {
+      {MMA "narrow=32 slack=8 tile_q=64 warps=2 stages=1",
+       "b=1,hq=2,hkv=1,sq=97,sk=130,d=64,dtype=bf16,causal=1,wl=40"},
+      {MMA "narrow=16 tile_q=64 warps=2 stages=3",
+       "hq=2,hkv=1,seqlens_q=5/0/70,seqlens_k=69/3/100,d=64,dtype=f16"}};
   Fixture *f = *state;
   for (int i = 0; i < 4; i++)
     for (uint64_t schedule = 1; schedule <= 3; schedule++)
@@ -114,6 +143,9 @@ static void sanitized(void **state) {
                         arena_printf(f->a, "b=1,hq=2,hkv=1,sq=40,sk=75,d=64,dtype=%s,causal=%d",
                                      i == 3 ? "f32" : "bf16", i & 1),
                         schedule);
+  for (int i = 0; i < 2; i++)
+    for (uint64_t schedule = 1; schedule <= 3; schedule++)
+      fixture_sanitized(f, parts[i].variant, parts[i].problem, schedule);
 }
 
 int main(void) {
@@ -121,6 +153,7 @@ int main(void) {
       cmocka_unit_test(every_head_dim),   cmocka_unit_test(split_tf32),
       cmocka_unit_test(split_tf32_is_not_biased),
       cmocka_unit_test(tiles_and_stages), cmocka_unit_test(lengths_near_the_edges),
+      cmocka_unit_test(narrow_parts),
       cmocka_unit_test(any_scale),        cmocka_unit_test(infinities),
       cmocka_unit_test(what_is_refused),  cmocka_unit_test(sanitized),
   };

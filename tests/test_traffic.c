@@ -1,16 +1,15 @@
 // The traffic of our templates: the decode kernels read every byte of K and V once, whatever the
-// chunks, the tails and the group.
+// chunks, the tails and the group.  And the products that prefill_mma makes of cut tiles.
 #include "dense.h"
 #define KIT_SANITIZE false
 #include "sim_kit.h"
 
-// mark: what the loads of K and V say.
-static void check_decode(Kit *k, Session *s, const char *name, const char *mark, const char *params,
-                         const char *values, int64_t chunks, uint64_t kv_bytes) {
+// Made, bound and launched once.
+static Operator *launched(Kit *k, Session *s, const char *name, const char *params,
+                          const char *values, int64_t chunks, Dense *buffers) {
   Params given = {0};
   Problem *p = NULL;
   Operator *op = NULL;
-  Dense buffers = {0};
   PlanOpts opts = {.chunks = chunks};
   Status st = ST_OK;
   for (const char *at = params; *at && !st;) {
@@ -22,9 +21,17 @@ static void check_decode(Kit *k, Session *s, const char *name, const char *mark,
   if (!st) st = operator_make(s, name, &given, p, &opts, &op, k->diag);
   if (!st) st = operator_load(op, k->dev, k->diag);
   if (!st) st = operator_plan(op, k->dev, &opts, k->diag);
-  if (!st) st = dense_bind(k->dev, op, 1, &buffers, k->diag);
+  if (!st) st = dense_bind(k->dev, op, 1, buffers, k->diag);
   if (!st) st = operator_launch(op, k->dev, k->diag);
   if (st) fail_msg("%s", diag_text(k->diag));
+  return op;
+}
+
+// mark: what the loads of K and V say.
+static void check_decode(Kit *k, Session *s, const char *name, const char *mark, const char *params,
+                         const char *values, int64_t chunks, uint64_t kv_bytes) {
+  Dense buffers = {0};
+  Operator *op = launched(k, s, name, params, values, chunks, &buffers);
   KernelCounts n;
   assert_true(kernel_counts(op->step[0].kernel, &n));
   uint64_t read = 0, sectors = 0, bytes = 0;
@@ -90,8 +97,63 @@ static void test_decode_reads_once(void **state) {
   session_close(s);
 }
 
+// Products of 16 x 8 x 16 that one head needs whose warps have 32 rows: of each tile of 64 keys none,
+// where a warp's rows see none, `narrow` keys where these hold all that it sees, else 64.  Rows see
+// the `left` keys before their own, a multiple of 16 keys after row 0's begins.
+static uint64_t products(int sq, int sk, int left, bool causal, int narrow, int d) {
+  uint64_t made = 0;
+  for (int first = 0; first < sq; first += 32)
+    for (int key = 0; key < sk; key += 64) {
+      int from = 0, to = sk - key < 64 ? sk - key : 64;
+      if (left >= 0 && first + sk - sq - left > key) from = first + sk - sq - left - key;
+      if (causal && first + 32 + sk - sq - key < to) to = first + 32 + sk - sq - key;
+      if (to <= from) continue;
+      int start = from / 16 * 16 < 64 - narrow ? from / 16 * 16 : 64 - narrow;
+      int width = to - start <= narrow ? narrow : 64;
+      made += 2 * (uint64_t)(width / 8 * (d / 16) + width / 16 * (d / 8)); // S, O
+    }
+  return made;
+}
+
+static void test_narrow_products(void **state) {
+  static const struct {
+    int sq, sk, left, causal, narrow, d;
+    const char *more;
+  } cases[] = {{320, 320, 96, 1, 32, 64, ""},
+               {320, 351, 77, 1, 16, 64, " stages=1"},
+               {200, 330, 130, 1, 48, 128, ""},
+               {170, 170, -1, 1, 32, 64, " tile_q=128 warps=4"},
+               {20, 80, -1, 0, 16, 64, " tile_q=128 warps=4 slack=8"}};
+  Kit *k = *state;
+  Session *s = session_open(NULL, k->diag);
+  device_sim_opts(k->dev, &(SimOpts){.counters = true});
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    Dense buffers = {0};
+    const char *params = arena_printf(k->arena, "tile_q=64 warps=2 tile_k=64 narrow=%d%s",
+                                      cases[i].narrow, cases[i].more);
+    const char *window =
+        cases[i].left < 0 ? "" : arena_printf(k->arena, ",wl=%d", cases[i].left);
+    Operator *op = launched(k, s, "prefill_mma", params,
+                            arena_printf(k->arena, "b=1,hq=1,sq=%d,sk=%d,d=%d,dtype=f16,causal=%d%s",
+                                         cases[i].sq, cases[i].sk, cases[i].d, cases[i].causal,
+                                         window),
+                            1, &buffers);
+    KernelCounts n;
+    assert_true(kernel_counts(op->step[0].kernel, &n));
+    uint64_t made = 0;
+    for (int j = 0; j < n.n; j++)
+      if (ptx_inst_has(n.site[j].in, "m16n8k16")) made += n.count[j].warps;
+    assert_int_equal(made, products(cases[i].sq, cases[i].sk, cases[i].left, cases[i].causal,
+                                    cases[i].narrow, cases[i].d));
+    dense_free(k->dev, &buffers);
+    operator_free(op);
+  }
+  session_close(s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(test_decode_reads_once, kit_setup, kit_teardown)};
+      cmocka_unit_test_setup_teardown(test_decode_reads_once, kit_setup, kit_teardown),
+      cmocka_unit_test_setup_teardown(test_narrow_products, kit_setup, kit_teardown)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,8 @@ beside equal ones, a hook that masks beside the mask that is built in.
                 [--what lengths,window,hook] [--processes 5]
 
 A template's parameters are those of the planner's table, its defaults where that has no row; --params
-gives the features' own ("": the defaults).
+gives the features' own ("": the defaults), several of them with ";" between them: then each has a
+column, all are launched in turn beside one plain kernel, which --plain gives parameters.
 
 bf16, 2,048 / head_dim heads; timing.py has the rules.  1 is as good as the plain kernel and more is
 better: (its time for the same work) / (the feature's time).
@@ -53,14 +54,14 @@ def packed(lib, template, params, lengths, heads, d, extra):
 
 def windows(lib, flush, template, d, args):
     shape = (1, 16384, 2048 // d, d)
-    full = dense(lib, template, None, shape, ",causal=1")
+    full = dense(lib, template, args.plain, shape, ",causal=1")
     lefts = [256, 512, 1024, 2048, 4096]
-    ops = {left: dense(lib, template, args.params, shape, f",causal=1,wl={left}", full.kept)
-           for left in lefts}
+    ops = {(left, own): dense(lib, template, own, shape, f",causal=1,wl={left}", full.kept)
+           for left in lefts for own in args.params}
     t = timing.eager({n: op.launch for n, op in {"full": full, **ops}.items()}, flush, args.samples)
     each = t["full"] / pairs_causal(shape[1])
-    for left in lefts:
-        yield (f"window of {left} keys", t[left], each * pairs_window(shape[1], left))
+    for left, own in ops:
+        yield (f"window of {left} keys", own, t[left, own], each * pairs_window(shape[1], left))
 
 
 def lengths(lib, flush, template, d, causal, args):
@@ -77,23 +78,25 @@ def lengths(lib, flush, template, d, causal, args):
         # equal lengths of the same work a token, sum n^2 / sum n, in whole tiles
         mean = max(512, round(sum(n * n for n in list_) / sum(list_) / 128) * 128)
         batch = max(1, round(sum(list_) / mean))
-        equal = dense(lib, template, None, (batch, mean, heads, d), extra)
-        ops = {"equal": equal, "packed": packed(lib, template, args.params, list_, heads, d, extra)}
-        t = timing.eager({n: op.launch for n, op in ops.items()}, flush, args.samples)
+        equal = dense(lib, template, args.plain, (batch, mean, heads, d), extra)
+        ops = {own: packed(lib, template, own, list_, heads, d, extra) for own in args.params}
+        t = timing.eager({n: op.launch for n, op in {"equal": equal, **ops}.items()}, flush,
+                         args.samples)
         fair = t["equal"] / (batch * pairs(mean)) * sum(pairs(n) for n in list_)
-        yield (f"{name}{', causal' if causal else ''}", t["packed"], fair)
+        for own in ops:
+            yield (f"{name}{', causal' if causal else ''}", own, t[own], fair)
 
 
 def causal_hook(lib, flush, template, d, args):
-    for s in (512, 1024, 2048, 8192, 16384):
+    for s, own in ((s, own) for s in (512, 1024, 2048, 8192, 16384) for own in args.params):
         shape = (16384 // s, s, 2048 // d, d)
-        built_in = dense(lib, template, args.params, shape, ",causal=1")
+        built_in = dense(lib, template, own, shape, ",causal=1")
         kept = dict(built_in.kept, o=torch.empty_like(built_in.kept["q"]))
         hook = dense(lib, template, built_in.own(), shape, "", kept, args.hook)
         t = timing.eager({"built in": built_in.launch, "hook": hook.launch}, flush, args.samples)
         if not torch.equal(kept["o"], built_in.kept["o"]):
             sys.exit(f"{template} d={d} s={s}: the hook's output is another one")
-        yield (f"causal as a hook, {shape[0]} x {s:,}", t["hook"], t["built in"])
+        yield (f"causal as a hook, {shape[0]} x {s:,}", own, t["hook"], t["built in"])
 
 
 def measure(args):
@@ -106,8 +109,9 @@ def measure(args):
                 rows = [windows(*ask, args)] if what == "window" else (
                     [causal_hook(*ask, args)] if what == "hook" else
                     [lengths(*ask, 0, args), lengths(*ask, 1, args)])
-                for name, us, fair in (row for some in rows for row in some):
-                    found.setdefault(name, {})[f"{template} {d}"] = [us, fair / us]
+                for name, own, us, fair in (row for some in rows for row in some):
+                    column = f"{template} {d}" + (f" {own or 'default'}" if args.params[1:] else "")
+                    found.setdefault(name, {})[column] = [us, fair / us]
     return found
 
 
@@ -128,7 +132,8 @@ def main():
     ask.add_argument("--templates", default="prefill_wgmma,prefill_mma")
     ask.add_argument("--what", default="lengths,window,hook")
     ask.add_argument("--dims", default="128,64")
-    ask.add_argument("--params")
+    ask.add_argument("--params", type=lambda s: s.split(";"), default=[None])
+    ask.add_argument("--plain")
     ask.add_argument("--hook", default="examples/hooks/causal.hook")
     ask.add_argument("--samples", type=int, default=11)
     ask.add_argument("--processes", type=int, default=5)
