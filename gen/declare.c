@@ -29,16 +29,16 @@ static bool is_identifier(const char *s) {
 }
 
 // Element `i` of the table at `index` as a text in the variant's arena.
-static const char *element_text(lua_State *L, Expansion *x, int index, int i, const char *what) {
+static const char *element_text(lua_State *L, int index, int i, const char *what) {
   if (lua_rawgeti(L, index, i) != LUA_TSTRING)
     lua_env_error(L, "%s: element %d must be a text, not a %s", what, i, luaL_typename(L, -1));
-  const char *s = arena_strdup(x->arena, lua_tostring(L, -1));
+  const char *s = expansion_keep(L, lua_tostring(L, -1));
   lua_pop(L, 1);
   return s;
 }
 
-static const char *element_name(lua_State *L, Expansion *x, const char *what) {
-  const char *name = element_text(L, x, 1, 1, what);
+static const char *element_name(lua_State *L, const char *what) {
+  const char *name = element_text(L, 1, 1, what);
   if (!is_identifier(name)) lua_env_error(L, "%s: '%s' is not a name", what, name);
   return name;
 }
@@ -76,7 +76,7 @@ static int declare_template(lua_State *L) {
                          "helper, not '%s'",
                          kind);
   x->info->kind = x->v->kind = kinds[i].kind;
-  x->info->summary = arena_strdup(x->arena, lua_field_text(L, 1, "summary", "", "template"));
+  x->info->summary = lua_field_text(L, 1, "summary", "", "template");
   x->info->first = regime_named(L, lua_field_text(L, 1, "first", "", "template"));
   int rank = (int)lua_field_int(L, 1, "rank", 0, "template");
   bool planned = x->info->kind == KIND_PREFILL || x->info->kind == KIND_DECODE;
@@ -119,11 +119,11 @@ static ParamKind kind_of_value(lua_State *L, int index) {
   return PARAM_DTYPE;
 }
 
-static const char *value_text(lua_State *L, Expansion *x, int index) {
+static const char *value_text(lua_State *L, int index) {
   size_t n;
   const char *why, *s = lua_env_text(L, index, &n, &why);
   if (!s) lua_env_error(L, "param: a value %s", why);
-  return arena_strdup(x->arena, s);
+  return expansion_keep(L, s);
 }
 
 static void read_domain(lua_State *L, Expansion *x, ParamDecl *p) {
@@ -138,7 +138,7 @@ static void read_domain(lua_State *L, Expansion *x, ParamDecl *p) {
     ParamKind k = kind_of_value(L, -1);
     if (i && k != p->kind) lua_env_error(L, "param '%s': values of one kind, please", p->name);
     p->kind = k;
-    p->values[i] = value_text(L, x, -1);
+    p->values[i] = value_text(L, -1);
     lua_pop(L, 1);
   }
   lua_pop(L, 1);
@@ -185,13 +185,13 @@ static int declare_param(lua_State *L) {
   Expansion *x = declaring(L, "param");
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_check_fields(L, 1, fields, "param");
-  ParamDecl p = {.name = element_name(L, x, "param")};
+  ParamDecl p = {.name = element_name(L, "param")};
   if (params_get(&x->v->params, p.name))
     return lua_env_error(L, "param '%s' is declared twice", p.name);
   read_domain(L, x, &p);
-  p.doc = element_text(L, x, 1, 3, "param");
+  p.doc = element_text(L, 1, 3, "param");
   p.def = p.values[0];
-  if (lua_getfield(L, 1, "default") != LUA_TNIL) p.def = value_text(L, x, -1);
+  if (lua_getfield(L, 1, "default") != LUA_TNIL) p.def = value_text(L, -1);
   int chosen = find_value(&p, p.def);
   if (chosen < 0)
     return lua_env_error(L, "param '%s': its default %s is not among its values", p.name, p.def);
@@ -216,7 +216,7 @@ static int declare_constrain(lua_State *L) {
   luaL_checkany(L, 1);
   const char *msg = luaL_checkstring(L, 2);
   if (lua_toboolean(L, 1) || x->bad) return 0; // after a bad value it judges a stand-in
-  x->failed_constraint = arena_strdup(x->arena, msg);
+  x->failed_constraint = expansion_keep(L, msg);
   if (x->probe) return lua_env_stop(L);
   Place at = {.origin = expansion_origin(L)};
   diag_error(x->d, at, "%s", msg);
@@ -238,15 +238,15 @@ static bool find_role(const char *s, ArgRole *out) {
 }
 
 // Pops a dimension: a Problem value's name, a constant, or ceil_div(name, n).
-static Dim read_dim(lua_State *L, Expansion *x, const char *what) {
+static Dim read_dim(lua_State *L, const char *what) {
   Dim dim = {.div = 1};
   if (lua_isinteger(L, -1)) {
     dim.n = lua_tointeger(L, -1);
     if (dim.n < 1) lua_env_error(L, "%s: a dimension of %d", what, (int)dim.n);
   } else if (lua_type(L, -1) == LUA_TSTRING) {
-    dim.name = arena_strdup(x->arena, lua_tostring(L, -1));
+    dim.name = expansion_keep(L, lua_tostring(L, -1));
   } else if (lua_istable(L, -1)) {
-    dim.name = arena_strdup(x->arena, lua_field_text(L, -1, "name", "", what));
+    dim.name = lua_field_text(L, -1, "name", "", what);
     dim.div = lua_field_int(L, -1, "div", 1, what);
     if (!*dim.name || dim.div < 1)
       lua_env_error(L, "%s: a dimension is a name, an integer or ceil_div(name, n)", what);
@@ -259,13 +259,13 @@ static Dim read_dim(lua_State *L, Expansion *x, const char *what) {
 }
 
 // The list of dimensions at -1; pops it.
-static int read_dims(lua_State *L, Expansion *x, Dim *out, int max, const char *what) {
+static int read_dims(lua_State *L, Dim *out, int max, const char *what) {
   if (!lua_istable(L, -1)) lua_env_error(L, "%s: a list of dimensions is missing", what);
   int n = (int)lua_rawlen(L, -1);
   if (n < 1 || n > max) lua_env_error(L, "%s: 1 to %d dimensions, not %d", what, max, n);
   for (int i = 0; i < n; i++) {
     lua_rawgeti(L, -1, i + 1);
-    out[i] = read_dim(L, x, what);
+    out[i] = read_dim(L, what);
   }
   lua_pop(L, 1);
   return n;
@@ -300,14 +300,14 @@ static void read_map(lua_State *L, ArgDecl *arg) {
   lua_pop(L, 2);
 }
 
-static void read_tensor(lua_State *L, Expansion *x, ArgDecl *arg) {
+static void read_tensor(lua_State *L, ArgDecl *arg) {
   lua_rawgeti(L, 1, 3);
   if (!lua_to_dtype(L, -1, &arg->dtype))
     lua_env_error(L, "arg '%s': the third element is a dtype", arg->name);
   lua_pop(L, 1);
   lua_rawgeti(L, 1, 4);
-  arg->rank = read_dims(L, x, arg->dim, TENSOR_MAX_RANK, arg->name);
-  arg->doc = element_text(L, x, 1, 5, "arg");
+  arg->rank = read_dims(L, arg->dim, TENSOR_MAX_RANK, arg->name);
+  arg->doc = element_text(L, 1, 5, "arg");
   arg->zero = lua_field_bool(L, 1, "zero", false, "arg");
   arg->optional = lua_field_bool(L, 1, "optional", false, "arg");
   arg->sorted = lua_field_bool(L, 1, "sorted", false, "arg");
@@ -323,7 +323,7 @@ static void read_tensor(lua_State *L, Expansion *x, ArgDecl *arg) {
     lua_env_error(L, "arg '%s': a tensor with a map is neither optional nor workspace", arg->name);
 }
 
-static void read_value(lua_State *L, Expansion *x, ArgDecl *arg, const char *type) {
+static void read_value(lua_State *L, ArgDecl *arg, const char *type) {
   bool known = dtype_parse(type, &arg->dtype) && (arg->dtype == DT_I32 || arg->dtype == DT_I64 ||
                                                   arg->dtype == DT_F32 || arg->dtype == DT_F64);
   if (!known)
@@ -331,7 +331,7 @@ static void read_value(lua_State *L, Expansion *x, ArgDecl *arg, const char *typ
                   "arg '%s': '%s' is neither a role (in, out, inout, work) nor the type of a "
                   "value (i32, i64, f32, f64)",
                   arg->name, type);
-  arg->doc = element_text(L, x, 1, 3, "arg");
+  arg->doc = element_text(L, 1, 3, "arg");
   arg->not_negative = lua_field_bool(L, 1, "not_negative", false, "arg");
 }
 
@@ -344,7 +344,7 @@ static int declare_arg(lua_State *L) {
   if (!x->hook_trial) declaring(L, "arg");
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_check_fields(L, 1, fields, "arg");
-  ArgDecl arg = {.name = element_name(L, x, "arg")};
+  ArgDecl arg = {.name = element_name(L, "arg")};
   for (int i = 0; i < x->v->nargs; i++) {
     if (strcmp(x->v->args[i].name, arg.name) != 0) continue;
     if (x->hook_trial && i < x->first_hook_arg)
@@ -352,9 +352,9 @@ static int declare_arg(lua_State *L) {
                            arg.name, x->info->name);
     return lua_env_error(L, "arg '%s' is declared twice", arg.name);
   }
-  const char *second = element_text(L, x, 1, 2, "arg");
-  if (find_role(second, &arg.role)) read_tensor(L, x, &arg);
-  else read_value(L, x, &arg, second);
+  const char *second = element_text(L, 1, 2, "arg");
+  if (find_role(second, &arg.role)) read_tensor(L, &arg);
+  else read_value(L, &arg, second);
   if (x->hook_trial) {
     arg.origin = expansion_origin(L);
     if (arg.role != ARG_VALUE && arg.role != ARG_IN)
@@ -393,9 +393,9 @@ static int declare_launch(lua_State *L) {
   lua_check_fields(L, 1, fields, "launch");
   if (rule->nwork) return lua_env_error(L, "launch is declared twice");
   lua_getfield(L, 1, "work");
-  rule->nwork = read_dims(L, x, rule->work, LAUNCH_MAX_WORK, "launch: work");
+  rule->nwork = read_dims(L, rule->work, LAUNCH_MAX_WORK, "launch: work");
   if (lua_getfield(L, 1, "items") == LUA_TNIL) lua_pop(L, 1);
-  else rule->nitems = read_dims(L, x, rule->items, LAUNCH_MAX_WORK, "launch: items");
+  else rule->nitems = read_dims(L, rule->items, LAUNCH_MAX_WORK, "launch: items");
   read_extent(L, "block", rule->block);
   read_extent(L, "cluster", rule->cluster);
   if (rule->block[0] * rule->block[1] * rule->block[2] > 1024)
@@ -423,14 +423,14 @@ static int declare_next_step(lua_State *L) {
   Expansion *x = declaring(L, "next_step");
   if (x->v->next) return lua_env_error(L, "next_step is declared twice");
   NextStep *next = arena_new_of(x->arena, NextStep);
-  next->template_name = arena_strdup(x->arena, luaL_checkstring(L, 1));
+  next->template_name = expansion_keep(L, luaL_checkstring(L, 1));
   lua_settop(L, 2);
   if (!lua_isnil(L, 2)) luaL_checktype(L, 2, LUA_TTABLE);
   if (lua_istable(L, 2))
     for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
       if (lua_type(L, -2) != LUA_TSTRING)
         return lua_env_error(L, "next_step: parameters are NAME = value");
-      params_set(x->arena, &next->params, lua_tostring(L, -2), value_text(L, x, -1));
+      params_set(x->arena, &next->params, lua_tostring(L, -2), value_text(L, -1));
     }
   if (next->params.n)
     qsort(next->params.v, (size_t)next->params.n, sizeof(Param), compare_params);
@@ -440,6 +440,8 @@ static int declare_next_step(lua_State *L) {
 
 // ---- include -----------------------------------------------------------------------------------
 
+enum { INCLUDE_STEPS = 1000 }; // looking for a file, and among all names for one like it
+
 static int declare_include(lua_State *L) {
   Expansion *x = expansion_of(L);
   const char *name = luaL_checkstring(L, 1);
@@ -447,6 +449,7 @@ static int declare_include(lua_State *L) {
   x->declared = true;
   if (name[0] == '/' || strstr(name, ".."))
     return lua_env_error(L, "include: '%s' is not a path below templates/", name);
+  lua_env_charge_steps(L, INCLUDE_STEPS);
   const char *path = arena_printf(x->arena, "templates/%s", name);
   const Source *src = session_find(x->session, path);
   if (!src)

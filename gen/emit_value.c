@@ -54,7 +54,7 @@ const char *lua_field_text(lua_State *L, int index, const char *name, const char
   if (type != LUA_TNIL && type != LUA_TSTRING)
     lua_env_error(L, "%s: %s is a text, not a %s", what, name, lua_typename(L, type));
   const char *s = otherwise;
-  if (type == LUA_TSTRING) s = arena_strdup(expansion_of(L)->arena, lua_tostring(L, -1));
+  if (type == LUA_TSTRING) s = expansion_keep(L, lua_tostring(L, -1));
   lua_pop(L, 1);
   return s;
 }

@@ -62,6 +62,11 @@ static const Origin *origin_from(lua_State *L, Expansion *x, int level) {
   return up;
 }
 
+const char *expansion_keep(lua_State *L, const char *text) {
+  lua_env_charge_bytes(L, strlen(text) + 1);
+  return arena_strdup(expansion_of(L)->arena, text);
+}
+
 const Origin *expansion_origin(lua_State *L) { return origin_from(L, expansion_of(L), 1); }
 
 // ---- emission ----------------------------------------------------------------------------------

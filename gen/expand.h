@@ -80,6 +80,8 @@ void emit_line(lua_State *L, const Line *line);
 const char *emit_digits(int64_t v, char buf[24], size_t *len);
 // Origin of the Lua line that called the running C function.
 const Origin *expansion_origin(lua_State *L);
+// A copy in the variant's arena.  It counts: a loop may ask for it again and again.
+const char *expansion_keep(lua_State *L, const char *text);
 
 // The finished text and its line map into v->ptx, v->map, v->hash.
 void expansion_assemble(Expansion *x);

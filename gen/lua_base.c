@@ -274,6 +274,7 @@ static int base_pcall(lua_State *L) {
   uint32_t line;
   msg = lua_env_split(e, msg, &chunk, &line);
   if (chunk >= 0) lua_pushfstring(L, "%s:%d: %s", e->chunks[chunk].src->name, (int)line, msg);
+  lua_env_forget(e);
   lua_pushboolean(L, 0);
   lua_insert(L, -2);
   return 2;

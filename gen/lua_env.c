@@ -304,6 +304,7 @@ int lua_env_stop(lua_State *L) { return lua_env_raise(L, LUA_STOP_ASKED, 1); }
 int lua_env_reported(lua_State *L) { return lua_env_raise(L, LUA_STOP_REPORTED, 1); }
 
 // The names an environment knows, sorted, for "did you mean".
+enum { STEPS_OF_A_NAME = 8 }; // its place among the others and how far it is from the one asked for
 static int compare_names(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -317,10 +318,16 @@ static int undefined_name(lua_State *L) {
   for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1))
     if (lua_type(L, -2) == LUA_TSTRING)
       *arena_push(e->error_arena, names, n, cap) = lua_tostring(L, -2);
+  lua_env_charge_steps(L, (uint64_t)n * STEPS_OF_A_NAME);
   if (names) qsort(names, (size_t)n, sizeof *names, compare_names);
   const char *name = lua_tostring(L, 2);
   return lua_env_error(L, "undefined name '%s'%s", name,
                        diag_nearest(e->error_arena, name, names, n));
+}
+
+void lua_env_forget(LuaEnv *e) {
+  e->error_at = NULL;
+  arena_reset(e->error_arena);
 }
 
 // ---- calls -------------------------------------------------------------------------------------

@@ -44,6 +44,8 @@ const char *lua_env_split(const LuaEnv *e, const char *msg, int *chunk, uint32_t
 
 // Raises a stop: an error that no pcall catches, placed at stack level `level`.
 int lua_env_raise(lua_State *L, LuaStop why, int level);
+// After an error was caught: what was written for it is gone.
+void lua_env_forget(LuaEnv *e);
 
 // Opens the closed library: fills the table of base globals on top of the stack.
 void lua_base_open(lua_State *L);

@@ -2,6 +2,7 @@
 #include "cmd_tune.h"
 #include "interrupt.h"
 #include "progress.h"
+#include "wire.h"
 
 #include <inttypes.h>
 #include <string.h>

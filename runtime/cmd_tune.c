@@ -1,4 +1,5 @@
 #include "cmd_tune.h"
+#include "wire.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -7,6 +7,7 @@
 
 #include "cmd.h"
 #include "measure.h"
+#include "wire.h"
 #include "worker.h"
 
 static void say(const char *verb, Arena *a, const Params *fields) {

@@ -5,7 +5,7 @@
 #include "planner.h"
 #include "results.h"
 #include "tune.h"
-#include "worker.h"
+#include "wire.h"
 
 // ---- one row ------------------------------------------------------------------------------------
 

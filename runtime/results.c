@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "store.h"
-#include "worker.h"
+#include "wire.h"
 
 // ---- one line -----------------------------------------------------------------------------------
 

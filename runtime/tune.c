@@ -11,6 +11,7 @@
 #include "json.h"
 #include "plan.h"
 #include "ptxsmith.h"
+#include "wire.h"
 
 static const char *const kind_names[] = {"ok", "pruned", "failed", "late", "died", "cut", "again"};
 

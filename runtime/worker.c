@@ -14,69 +14,9 @@
 #include <unistd.h>
 
 #include "interrupt.h"
+#include "wire.h"
 
 extern char **environ;
-
-// ---- lines --------------------------------------------------------------------------------------
-
-static void put_escaped(FILE *f, const char *s) {
-  for (; *s; s++) {
-    if (*s == '\t' || *s == '\n' || *s == '%')
-      fprintf(f, "%%%02X", (unsigned char)*s);
-    else
-      fputc(*s, f);
-  }
-}
-
-char *wire_line(Arena *a, const char *verb, const Params *fields) {
-  char *text = NULL;
-  size_t n = 0;
-  FILE *f = open_memstream(&text, &n);
-  if (!f) abort(); // as the arena does: no host memory for a line
-  fputs(verb, f);
-  for (int i = 0; fields && i < fields->n; i++) {
-    fprintf(f, "\t%s=", fields->v[i].name);
-    put_escaped(f, fields->v[i].value);
-  }
-  fputc('\n', f);
-  fclose(f);
-  char *line = arena_strndup(a, text, n);
-  free(text);
-  return line;
-}
-
-static void unescape(char *s) {
-  char *to = s;
-  for (; *s; s++) {
-    unsigned byte;
-    if (*s == '%' && sscanf(s + 1, "%2X", &byte) == 1 && byte) {
-      *to++ = (char)byte;
-      s += 2;
-    } else
-      *to++ = *s;
-  }
-  *to = 0;
-}
-
-bool wire_parse(Arena *a, const char *line, const char **verb, Params *fields) {
-  char *save = NULL, *copy = arena_strndup(a, line, strcspn(line, "\n"));
-  char *word = strtok_r(copy, "\t", &save);
-  if (!word || strchr(word, '=')) return false;
-  *verb = word;
-  while ((word = strtok_r(NULL, "\t", &save))) {
-    char *eq = strchr(word, '=');
-    if (!eq || eq == word) return false;
-    *eq = 0;
-    unescape(eq + 1);
-    params_set(a, fields, word, eq + 1);
-  }
-  return true;
-}
-
-double wire_number(const Params *fields, const char *name) {
-  const char *v = params_get(fields, name);
-  return v ? strtod(v, NULL) : 0;
-}
 
 // ---- spawning -----------------------------------------------------------------------------------
 

@@ -2,8 +2,7 @@
 // the device's context must cost only itself.  Workers are spawned (`ptxsmith worker`), never
 // forked: a driver that was initialised does not survive a fork.
 //
-// Both directions speak lines:   VERB <tab> key=value <tab> key=value ...
-// A value's tabs, newlines and % are written as %09 %0A %25.
+// Both directions speak lines (wire.h):
 //     parent   job    template= params= problem= seed= samples= hot= graph= grid=
 //     worker   stage  name=              as it goes, so that a death can be placed
 //              done   ...                what was verified and timed: fields of a Measurement
@@ -15,13 +14,6 @@
 
 #include "../gen/variant.h"
 
-// ---- lines --------------------------------------------------------------------------------------
-char *wire_line(Arena *a, const char *verb, const Params *fields); // with its newline
-// False when the line is none; *verb and the fields live in `a`.
-bool wire_parse(Arena *a, const char *line, const char **verb, Params *fields);
-double wire_number(const Params *fields, const char *name); // 0 when absent
-
-// ---- the parent's side --------------------------------------------------------------------------
 typedef struct WorkerOpts {
   const char *program;      // this program; argv[0] where /proc has nothing better
   const char *const *args;  // after "worker", NULL-terminated: --device, --threads ...

@@ -113,6 +113,8 @@ static void bad_templates(void **state) {
       {"hog", "bad_hog", NULL},
       {"pattern", "bad_pattern", NULL},
       {"pcall", "bad_pcall", NULL},
+      {"pcall_names", "bad_pcall_names", NULL},
+      {"pcall_texts", "bad_pcall_texts", NULL},
       {"recursion", "bad_recursion", NULL},
       {"undefined", "bad_undefined", NULL},
       {"float", "bad_float", NULL},

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "planner.h"
-#include "worker.h"
+#include "wire.h"
 
 static Source *source_of(Arena *a, const char *text) {
   return source_new(a, "p.txt", text, strlen(text));

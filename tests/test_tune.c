@@ -17,6 +17,7 @@
 #include "outfile.h"
 #include "planner.h"
 #include "tune.h"
+#include "wire.h"
 
 #define PROGRAM BUILD_DIR "/ptxsmith"
 

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "folder_kit.h"
+#include "wire.h"
 #include "worker.h"
 
 static void lines_survive_any_text(void **state) {
@@ -27,6 +28,12 @@ static void lines_survive_any_text(void **state) {
   assert_string_equal(verb, "done");
   assert_string_equal(params_get(&out, "odd"), odd);
   assert_string_equal(params_get(&out, "empty"), "");
+  // What is no code stands for itself, at the line's end too.
+  assert_true(wire_parse(a, "done\tat=%5\tend=%\tto=%0\tno=%zz% 4%00\n", &verb, &out));
+  assert_string_equal(params_get(&out, "at"), "%5");
+  assert_string_equal(params_get(&out, "end"), "%");
+  assert_string_equal(params_get(&out, "to"), "%0");
+  assert_string_equal(params_get(&out, "no"), "%zz% 4%00");
   assert_false(wire_parse(a, "\n", &verb, &out));
   assert_false(wire_parse(a, "a=b\n", &verb, &out));
   assert_false(wire_parse(a, "job\tno pair\n", &verb, &out));
