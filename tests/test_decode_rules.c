@@ -167,6 +167,9 @@ static void new_keys_are_appended(void **state) {
                          .causal = 1, .lens = lens});
     run(*state, &(Rules){"append=1 varlen=1 paged=1 check=1" SMALL, .sq = 1 + 2 * i, .sk = 100,
                          .chunks = 2, .d = 128, .causal = i, .page = i ? 1 : 16, .lens = lens});
+    // the blocks of a cluster, with more of them than an item has tiles
+    run(*state, &(Rules){"append=1 varlen=1 cluster=8 warm=1 tile_k=16" SMALL, .sq = 4, .sk = 100,
+                         .chunks = 1, .d = 64, .causal = 1, .lens = lens});
   }
   run(*state, &(Rules){"append=1" SMALL, .sq = 2, .sk = 49, .chunks = 5, .d = 128});
 }
