@@ -193,8 +193,8 @@ static void in_spans(void **state) {
        "b=2,hq=20,hkv=2,sq=1,sk=300,d=64,dtype=f16,page_size=16,chunks=9"},
       {SPAN "sinks=1", "b=2,hq=4,sq=1,sk=50,d=64,dtype=f16,chunks=5"},
       // code run through before it is needed, by fewer and more warps than rows; tiles counted
-      {SPAN "warm=1 quick=1", many},
-      {SPAN "warm=1 helpers=1", "b=5,hq=2,hkv=2,sq=1,sk=90,d=96,dtype=bf16,chunks=13"},
+      {SPAN "warm=2 quick=1", many},
+      {SPAN "warm=2 helpers=1 q_regs=0", "b=5,hq=2,hkv=2,sq=1,sk=90,d=96,dtype=bf16,chunks=13"},
       {SPAN "quick=1 tile_q=4", "b=2,hq=10,hkv=2,sq=2,sk=150,d=64,dtype=f16,chunks=7"},
       {SPAN "quick=1", "b=2,hq=2,sq=0,sk=5,d=64,dtype=f16"},
   };
@@ -231,7 +231,7 @@ static void in_spans_sanitized(void **state) {
                       "b=2,hq=6,hkv=2,sq=2,sk=175,d=64,dtype=bf16,causal=1,chunks=7", schedule);
     fixture_sanitized(*state, SPAN "tree=1 tile_k=16 warps=2 helpers=2",
                       "b=1,hq=6,hkv=2,sq=1,sk=400,d=64,dtype=bf16,chunks=40", schedule);
-    fixture_sanitized(*state, SPAN "warm=1 quick=1 warps=2 stages=3",
+    fixture_sanitized(*state, SPAN "warm=2 quick=1 warps=2 stages=3",
                       "b=2,hq=6,hkv=2,sq=2,sk=175,d=64,dtype=bf16,causal=1,chunks=7", schedule);
   }
 }
@@ -242,12 +242,12 @@ static void in_clusters(void **state) {
   static const char many[] = "b=3,hq=40,hkv=2,sq=2,sk=150,d=64,dtype=f16,causal=1";
   static const GateCase cases[] = {
       {SPAN "cluster=2 warps=1 stages=2", many},
-      {SPAN "cluster=4 warm=1 tile_q=32 warps=2", many},
+      {SPAN "cluster=4 warm=2 tile_q=32 warps=2", many},
       {SPAN "cluster=16 helpers=1", "b=1,hq=6,hkv=2,sq=1,sk=700,d=96,dtype=bf16"},
       {SPAN "cluster=16 warm=1 warps=2 helpers=2", "b=2,hq=6,hkv=2,sq=1,sk=40,d=128,dtype=bf16"},
       {SPAN "cluster=8 warm=1 tile_q=4", "b=1,hq=8,hkv=2,sq=3,sk=333,d=64,dtype=f16,wl=60"},
       {SPAN "cluster=4 sinks=1", "hq=8,hkv=2,sq=1,seqlens_k=150/0/37,page=16,d=64,dtype=f16"},
-      {SPAN "cluster=4 warm=1",
+      {SPAN "cluster=4 warm=2",
        "b=2,hq=8,hkv=2,sq=1,sk=133,d=128,dtype=bf16,dtype_kv=e4m3,descale=1"},
       {SPAN "cluster=2", "b=2,hq=2,sq=1,sk=0,d=64,dtype=f16"},
       {SPAN "cluster=2", "b=2,hq=2,sq=0,sk=5,d=64,dtype=f16"},
@@ -257,7 +257,7 @@ static void in_clusters(void **state) {
 
 static void in_clusters_sanitized(void **state) {
   for (uint64_t schedule = 1; schedule <= 3; schedule++)
-    for (int warm = 0; warm < 2; warm++)
+    for (int warm = 0; warm < 3; warm += 2)
       fixture_sanitized(*state,
                         arena_printf(((Fixture *)*state)->a,
                                      SPAN "cluster=4 warps=2 stages=3 warm=%d", warm),
