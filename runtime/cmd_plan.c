@@ -78,8 +78,8 @@ typedef struct Tally {
 
 static void print_tally(const Tally *t) {
   if (!t->rows) return;
-  printf("%s: %d rows, %d of the present text, %d of an older one, %d can't be built\n", t->file,
-         t->rows, t->rows - t->older - t->broken, t->older, t->broken);
+  printf("%s: %d row%s, %d of the present text, %d of an older one, %d can't be built\n", t->file,
+         t->rows, plural(t->rows), t->rows - t->older - t->broken, t->older, t->broken);
 }
 
 static void tell_row(Session *s, Arena *a, const PlannerRow *r, Tally *t) {
@@ -113,10 +113,11 @@ static Status rows(Cmd *c, Session *s) {
                 : ST_OK;
 }
 
-static void tell_left(const char *store, const int left[LEFT_COUNT], const char *where) {
+static void tell_left(Arena *a, const char *store, const int left[LEFT_COUNT], const char *where) {
   for (int i = 0; i < LEFT_COUNT; i++)
     if (left[i])
-      fprintf(stderr, "%s: left out: %d %s%s\n", store, left[i], planner_left_text[i], where);
+      fprintf(stderr, "%s: left out: %s%s\n", store,
+              planner_left_text(a, (PlannerLeft)i, left[i]), where);
 }
 
 Status cmd_rows_from(Cmd *c, const char *store) {
@@ -127,15 +128,15 @@ Status cmd_rows_from(Cmd *c, const char *store) {
   Status st = cmd_session(c, &s);
   if (!st) st = planner_rows_from(s, c->arena, store, &found, c->diag);
   if (st) return st;
-  tell_left(store, found.left, "");
+  tell_left(c->arena, store, found.left, "");
   for (int i = 0; i < found.n && !into; i++) puts(found.v[i]);
   if (!into) return ST_OK;
   st = planner_put(s, c->arena, into, &found, &done, c->diag);
   if (st) return st;
-  tell_left(store, done.left, arena_printf(c->arena, " in %s", into));
+  tell_left(c->arena, store, done.left, arena_printf(c->arena, " in %s", into));
   if (!cli_has(c->cli, OPT_JSON))
-    printf("%s: %d rows added, %d replaced, %d kept (faster, and of the present text)\n", into,
-           done.added, done.replaced, done.kept);
+    printf("%s: %d row%s added, %d replaced, %d kept (faster, and of the present text)\n", into,
+           done.added, plural(done.added), done.replaced, done.kept);
   return ST_OK;
 }
 

@@ -11,6 +11,7 @@ typedef struct Sweep {
   Progress progress;
   int64_t done;
   bool json, wrong, empty;
+  int timed;
   const char *broken;
 } Sweep;
 
@@ -63,6 +64,7 @@ static Status one_run(Sweep *s, const Run *r, int64_t n) {
     if (s->json) cmd_outcome_json(s->c, r, &o);
   }
   s->wrong |= rows.wrong > 0;
+  s->timed += rows.ok;
   if (!s->broken) s->broken = rows.broken;
   s->empty |= rows.ok == 0;
   Status printed = print_run(s, r, &rows);
@@ -115,6 +117,18 @@ static Status check_into(const Sweep *s) {
   return ST_OK;
 }
 
+// A sweep that did not come to its end puts no rows in: what was not measured may be the fastest.
+static void tell_unfinished(const Sweep *s, const char *store, const char *into) {
+  if (!s->timed) {
+    fprintf(stderr, "%s: no rows put in: nothing was timed\n", into);
+    return;
+  }
+  fprintf(stderr,
+          "%s: no rows put in: %d variant%s timed before the end; the same command goes on, and "
+          "ptxsmith plan --from %s --into %s puts in what there is\n",
+          into, s->timed, plural(s->timed), store, into);
+}
+
 Status cmd_sweep(Cmd *c) {
   Session *session;
   TuneOpts opts;
@@ -139,6 +153,7 @@ Status cmd_sweep(Cmd *c) {
     tune_close(&s.tuner);
   }
   script_close(s.script);
+  if (into && st == ST_INTERRUPTED) tell_unfinished(&s, store, into);
   if (st) return st;
   Status put = into ? cmd_rows_from(c, store) : ST_OK; // of the variants that are right
   Status verdict = cmd_tune_verdict(s.wrong, s.broken, c->diag);

@@ -1,7 +1,6 @@
 // The planner: a row of the table, or the first template that fits.
 #include "planner.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,15 +106,6 @@ static const char *why_not(PlannerQuestion *q, const PlannerRow *r, PlannerChoic
   return why_not_text(q, r, choice);
 }
 
-static int rank_of(PlannerQuestion *q, const char *name, TemplateKind *kind) {
-  const TemplateInfo *info;
-  Diag *quiet = diag_new();
-  Status st = session_template(q->session, name, &info, quiet);
-  diag_free(quiet);
-  *kind = st ? KIND_HELPER : info->kind;
-  return st || !info->rank ? INT_MAX : info->rank;
-}
-
 static bool of_here(const PlannerQuestion *q, const PlannerRow *r) {
   return !strcmp(r->device, q->dev->name) && !strcmp(r->driver, q->dev->driver);
 }
@@ -123,11 +113,8 @@ static bool of_here(const PlannerQuestion *q, const PlannerRow *r) {
 // A row says how a template is best run, and it takes two to say which of them is faster: one that
 // ranks behind the candidate is taken only where the candidate has a row of its shape, too.
 static const char *outranked(PlannerQuestion *q, const PlannerTable *t, const PlannerRow *r) {
-  TemplateKind of_row, of_candidate;
   if (!q->candidate || !strcmp(r->template_name, q->candidate)) return NULL;
-  int row = rank_of(q, r->template_name, &of_row);
-  int candidate = rank_of(q, q->candidate, &of_candidate);
-  if (of_row == of_candidate && row < candidate) return NULL;
+  if (planner_stands_before(q, r->template_name, q->candidate)) return NULL;
   for (int i = 0; i < t->n; i++)
     if (of_here(q, &t->v[i]) && !strcmp(t->v[i].shape, r->shape) &&
         !strcmp(t->v[i].template_name, q->candidate))
@@ -178,7 +165,8 @@ static bool by_row(PlannerQuestion *q, const PlannerTable *t, PlannerChoice *out
 
 static const char *default_why(PlannerQuestion *q, const char *changed) {
   const char *note = *q->note ? arena_printf(q->arena, " (%s)", q->note) : "";
-  return arena_printf(q->arena, "the template's defaults%s%s; no row of the tables is for %s on %s%s",
+  return arena_printf(q->arena,
+                      "the template's defaults%s%s; no row of the tables is for %s on %s%s",
                       changed ? ", " : "", changed ? changed : "", q->form[0].text, q->dev->name,
                       note);
 }

@@ -38,6 +38,7 @@ typedef struct PlannerTable {
 Status planner_parse(Arena *a, const Source *src, PlannerTable *out, Diag *d);
 
 // ---- planner_shape.c ----------------------------------------------------------------------------
+int64_t planner_bucket(int64_t n); // the power of two below or at it; 0 for none
 char *planner_shape(Arena *a, const Problem *p); // the bucket, canonical
 // Of a problem as the variant with these parameters has it: lengths that are on the device and not
 // in the problem are varlen=1 there.
@@ -108,7 +109,10 @@ typedef enum PlannerLeft {
   LEFT_DAMAGED,
   LEFT_COUNT
 } PlannerLeft;
-extern const char *const planner_left_text[LEFT_COUNT]; // "results of a fixed grid"
+const char *planner_left_text(Arena *a, PlannerLeft why, int n); // "3 results of a fixed grid"
+// All of them in a line; NULL where nothing was left out.
+const char *planner_left_all(Arena *a, const int left[LEFT_COUNT]);
+static inline const char *plural(int n) { return n == 1 ? "" : "s"; }
 
 bool planner_takes(Session *s, const char *template_name); // it is prefill or decode
 // The row that the best of a sweep's rows makes, NULL when none was measured (sim's are modelled).
@@ -163,6 +167,7 @@ typedef struct Fit {
   const char *hash; // of the first step's text, where there is one
   Params resolved;  // of the first step
   const char *args; // what a caller must give: values and tensors but workspace and chunks
+  bool has_given;   // the template declares all parameters that are given
   bool too_large;   // it stops at the device's shared memory, and there alone
   const char *point;   // what was changed in the defaults, NULL for nothing,
   const char *changed; // and why: "with ... to ..."
@@ -202,6 +207,9 @@ Fit planner_fit_once(PlannerQuestion *q, const char *name, const char *point, bo
 // What a fit has and nobody asked for: a rule ("shared_kv=1, and the problem does not say so"), or
 // other arguments than the defaults (`plain`, may be NULL).  NULL: nothing.
 const char *planner_unasked(const PlannerQuestion *q, const Fit *fit, const Fit *plain);
+// Whether a template stands before another one by rank or, in a regime of the question's bucket, by
+// its order: a bucket's problems may be on both sides of a limit, and its rows are of all of them.
+bool planner_stands_before(const PlannerQuestion *q, const char *name, const char *other);
 // The first template of the regime's order that fits; those before it go to out->passed.
 Status planner_candidate(PlannerQuestion *q, PlannerChoice *out, Fit *fit, Diag *d);
 

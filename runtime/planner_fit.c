@@ -19,8 +19,7 @@ static bool few_queries(const Problem *p) {
 }
 
 // Items (sequence, KV head) for every SM, or of different lengths.
-static Regime regime_of(const PlannerQuestion *q) {
-  const Problem *p = q->problem;
+static Regime regime_of(const PlannerQuestion *q, const Problem *p) {
   const char *varlen = q->ask->given ? params_get(q->ask->given, "varlen") : NULL;
   bool differ = problem_varlen(p) || (varlen && (!strcmp(varlen, "1") || !strcmp(varlen, "true")));
   int64_t items = problem_int(p, "batch", 1) * problem_int(p, "heads_kv", 1);
@@ -46,10 +45,47 @@ static bool before(Standing x, Standing y) {
   return x.later != y.later ? y.later : x.rank < y.rank;
 }
 
+// The problem at a corner of its bucket: each size the least or (its bit is set) the largest one.
+static Problem *corner(const PlannerQuestion *q, int bits) {
+  static const char *const names[] = {"seqlen_q", "seqlen_k", "heads_kv"};
+  Problem *p = problem_copy(q->arena, q->problem);
+  int64_t items = problem_int(p, "batch", 1) * problem_int(p, "heads_kv", 1), group = 1;
+  const int64_t size[] = {problem_int(p, "seqlen_q", 1), problem_int(p, "seqlen_k", 0), items};
+  problem_whole(p, "rows", &group);
+  if (size[0] > 0) group /= size[0];
+  for (int i = 0; i < 3; i++) {
+    int64_t least = planner_bucket(size[i]);
+    problem_set_int(p, names[i], bits >> i & 1 && least ? least + (least - 1) : least);
+  }
+  problem_set_int(p, "batch", 1);
+  problem_set_int(p, "heads_q", problem_int(p, "heads_kv", 1) * group);
+  return p;
+}
+
+static const TemplateInfo *info_of(const PlannerQuestion *q, const char *name) {
+  const TemplateInfo *info;
+  Diag *quiet = diag_new();
+  Status st = session_template(q->session, name, &info, quiet);
+  diag_free(quiet);
+  return st ? NULL : info;
+}
+
+bool planner_stands_before(const PlannerQuestion *q, const char *name, const char *other) {
+  enum { CORNERS = 8 };
+  const TemplateInfo *x = info_of(q, name), *y = info_of(q, other);
+  if (!x || !y || !x->rank) return false;
+  if (x->kind == y->kind && (!y->rank || x->rank < y->rank)) return true;
+  for (int i = 0; i < CORNERS; i++) {
+    Regime r = regime_of(q, corner(q, i));
+    if (before(standing(r, x), standing(r, y))) return true;
+  }
+  return false;
+}
+
 // Every attention template in the regime's order; those that stand alike by name.
 static Status candidates(PlannerQuestion *q, const TemplateInfo ***out, int *n, Diag *d) {
   const TemplateInfo **all;
-  Regime r = regime_of(q);
+  Regime r = regime_of(q, q->problem);
   int nall;
   Status st = session_templates(q->session, &all, &nall, d);
   if (st) return st;
@@ -251,6 +287,68 @@ static Fit fit_smaller(PlannerQuestion *q, const TemplateInfo *info, PlannerChoi
   return first;
 }
 
+// ---- defaults that take what is given ----------------------------------------------------------
+
+static bool declares(const TemplateInfo *info, const char *name) {
+  for (int i = 0; i < info->nparams; i++)
+    if (!strcmp(info->params[i].name, name)) return true;
+  return false;
+}
+
+static bool declares_given(const PlannerQuestion *q, const TemplateInfo *info) {
+  for (int i = 0; q->ask->given && i < q->ask->given->n; i++)
+    if (!declares(info, q->ask->given->v[i].name)) return false;
+  return true;
+}
+
+// A parameter's values, those that its default stands next to first.
+static int nearest_values(Arena *a, const ParamDecl *p, const char *now, const char ***out) {
+  int at = 0, n = 0;
+  while (at < p->nvalues && strcmp(p->values[at], now)) at++;
+  *out = arena_array(a, const char *, p->nvalues + 1);
+  for (int step = 1; step <= p->nvalues; step++) {
+    if (at - step >= 0 && at < p->nvalues) (*out)[n++] = p->values[at - step];
+    if (at + step < p->nvalues) (*out)[n++] = p->values[at + step];
+  }
+  return n;
+}
+
+// What is given and makes no shape, as text.
+static const char *own_given(const PlannerQuestion *q) {
+  const char *text = "";
+  for (int i = 0; i < q->ask->given->n; i++) {
+    const Param *p = &q->ask->given->v[i];
+    if (params_get(&q->of_shape, p->name)) continue;
+    text = arena_printf(q->arena, "%s%s%s=%s", text, *text ? " " : "", p->name, p->value);
+  }
+  return text;
+}
+
+// The defaults do the problem, but not with what is given (overlap=1, and fused is 1): another
+// value of one of them may, if it asks for no other arguments.
+static Fit fit_given(PlannerQuestion *q, const TemplateInfo *info, PlannerChoice *out, Fit first) {
+  PlannerChoice scratch = {0};
+  if (q->plain || !q->ask->given || !declares_given(q, info)) return first;
+  Fit plain = planner_fit_once(q, info->name, "", false, &scratch);
+  for (int i = 0; plain.step == FIT_DONE && i < info->nparams; i++) {
+    const ParamDecl *p = &info->params[i];
+    const char **values, *now = params_get(&plain.resolved, p->name);
+    if (!now || params_get(q->ask->given, p->name) || problem_name_find(p->name)) continue;
+    int n = nearest_values(q->arena, p, now, &values);
+    for (int k = 0; k < n; k++) {
+      PlannerChoice choice = *out;
+      const char *point = arena_printf(q->arena, "%s=%s", p->name, values[k]);
+      Fit fit = planner_fit_once(q, info->name, point, true, &choice);
+      if (fit.step != FIT_DONE || planner_unasked(q, &fit, NULL)) continue;
+      fit.point = point;
+      fit.changed = arena_printf(q->arena, "with %s for %s", point, own_given(q));
+      *out = choice;
+      return fit;
+    }
+  }
+  return first;
+}
+
 // ---- tiles that hold a group --------------------------------------------------------------------
 
 // Rows that share K and V and do not fit a tile read them again: decode_fma's tile has as many as
@@ -332,6 +430,7 @@ const char *planner_unasked(const PlannerQuestion *q, const Fit *fit, const Fit 
 // ---- the first that does ------------------------------------------------------------------------
 
 static bool nearer(const Fit *x, const Fit *y) {
+  if (x->has_given != y->has_given) return x->has_given;
   return x->step != y->step ? x->step > y->step : x->reasons < y->reasons;
 }
 
@@ -368,6 +467,7 @@ Status planner_candidate(PlannerQuestion *q, PlannerChoice *out, Fit *fit, Diag 
   for (int i = 0; i < n; i++) {
     const char *name = t[i]->name;
     *fit = planner_fit_once(q, name, "", true, out);
+    if (fit->step == FIT_PARAMS) *fit = fit_given(q, t[i], out, *fit);
     if (fit->too_large) *fit = fit_smaller(q, t[i], out, *fit);
     if (fit->step == FIT_DONE) *fit = fit_rows(q, name, out, *fit);
     if (fit->step == FIT_DONE) *fit = fit_many_pieces(q, name, out, *fit);
@@ -375,6 +475,7 @@ Status planner_candidate(PlannerQuestion *q, PlannerChoice *out, Fit *fit, Diag 
     if (why) *fit = (Fit){.step = FIT_PARAMS, .reasons = 1,
                           .why = arena_printf(a, "%s always has %s", name, why)};
     if (fit->step == FIT_DONE) return ST_OK;
+    fit->has_given = declares_given(q, t[i]);
     *arena_push(a, out->passed, out->npassed, out->passed_cap) = told(a, name, fit->why);
     if (!nearest || nearer(fit, &best)) nearest = name, best = *fit;
   }

@@ -63,21 +63,35 @@ const char *planner_row_of(Session *s, Arena *a, const Run *r, const Params *row
 
 // ---- a store ------------------------------------------------------------------------------------
 
-const char *const planner_left_text[LEFT_COUNT] = {
-    [LEFT_MODELLED] = "results whose times sim modelled",
-    [LEFT_FAILED] = "results that did not pass",
-    [LEFT_BUILD] = "results of a hook or a raised target",
-    [LEFT_GRID] = "results of a fixed grid",
-    [LEFT_TEMPLATE] = "results of templates that the planner does not take",
-    [LEFT_UNREADABLE] = "results that make no row",
-    [LEFT_UNBUILT] = "results whose variants can't be built any more",
-    [LEFT_OLDER] = "results of an older text, where there are some of the present one",
-    [LEFT_WARM] = "results from a warm L2, where there are some from a cold one",
-    [LEFT_EAGER] = "results of single launches, where there are some by graph replay",
-    [LEFT_UNIT] = "results in GB/s or GFLOP/s, where there are some in the other one",
-    [LEFT_SLOWER] = "results no faster than another of their template and shape",
-    [LEFT_DAMAGED] = "damaged lines",
+static const char *const left_texts[LEFT_COUNT] = {
+    [LEFT_MODELLED] = "result%s whose times sim modelled",
+    [LEFT_FAILED] = "result%s that did not pass",
+    [LEFT_BUILD] = "result%s of a hook or a raised target",
+    [LEFT_GRID] = "result%s of a fixed grid",
+    [LEFT_TEMPLATE] = "result%s of templates that the planner does not take",
+    [LEFT_UNREADABLE] = "result%s that make no row",
+    [LEFT_UNBUILT] = "result%s whose variants can't be built any more",
+    [LEFT_OLDER] = "result%s of an older text, where there are some of the present one",
+    [LEFT_WARM] = "result%s from a warm L2, where there are some from a cold one",
+    [LEFT_EAGER] = "result%s of single launches, where there are some by graph replay",
+    [LEFT_UNIT] = "result%s in GB/s or GFLOP/s, where there are some in the other one",
+    [LEFT_SLOWER] = "result%s no faster than another of their template and shape",
+    [LEFT_DAMAGED] = "damaged line%s",
 };
+
+const char *planner_left_text(Arena *a, PlannerLeft why, int n) {
+  const char *text = left_texts[why], *at = strstr(text, "%s");
+  return arena_printf(a, "%d %.*s%s%s", n, (int)(at - text), text, plural(n), at + 2);
+}
+
+const char *planner_left_all(Arena *a, const int left[LEFT_COUNT]) {
+  const char *all = NULL;
+  for (int i = 0; i < LEFT_COUNT; i++)
+    if (left[i])
+      all = arena_printf(a, "%s%s%s", all ? all : "", all ? ", " : "",
+                         planner_left_text(a, (PlannerLeft)i, left[i]));
+  return all;
+}
 
 bool planner_takes(Session *s, const char *template_name) {
   const TemplateInfo *t;
@@ -134,8 +148,9 @@ Status planner_rows_from(Session *s, Arena *a, const char *store, PlannerRows *o
   }
   for (int i = 0; i < n; i++) *arena_push(a, out->v, out->n, out->cap) = best[i].text;
   if (n) return ST_OK;
-  if (out->left[LEFT_MODELLED])
-    return diag_fail(d, ST_INPUT, "%s: %d results, all with times that sim modelled: a row of the "
-                     "planner's table is a measurement", store, out->left[LEFT_MODELLED]);
-  return diag_fail(d, ST_INPUT, "%s: no result that was verified and timed", store);
+  const char *left = planner_left_all(a, out->left);
+  if (!left) return diag_fail(d, ST_INPUT, "%s: holds no result", store);
+  bool modelled = out->left[LEFT_MODELLED] > 0;
+  const char *why = modelled ? "; a row of the planner's table is a measurement" : "";
+  return diag_fail(d, ST_INPUT, "%s: makes no row: left out: %s%s", store, left, why);
 }

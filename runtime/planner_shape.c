@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int64_t bucket(int64_t n) {
+int64_t planner_bucket(int64_t n) {
   int64_t b = n > 0;
   while (b > 0 && b <= n / 2) b *= 2;
   return b;
@@ -75,7 +75,8 @@ static char *shape_text(Arena *a, const Problem *p, const Params *built, bool wi
       a, "dtype=%s%s%s d=%lld group=%lld causal=%lld sq=%lld sk=%lld work=%lld",
       p->has_dtype ? dtype_name(p->dtype) : "f32", kv ? "/" : "", kv ? kv : "", (long long)d,
       (long long)(hkv > 0 ? hq / hkv : 0), (long long)problem_int(p, "causal", 0),
-      (long long)bucket(n[SQ]), (long long)bucket(n[SK]), (long long)bucket(n[WORK]));
+      (long long)planner_bucket(n[SQ]), (long long)planner_bucket(n[SK]),
+      (long long)planner_bucket(n[WORK]));
   if (problem_int(p, "head_dim_v", d) != d)
     text = arena_printf(a, "%s dv=%lld", text, (long long)problem_head_dim_v(p));
   for (int i = 0; i < problem_nrules; i++) {
@@ -84,7 +85,8 @@ static char *shape_text(Arena *a, const Problem *p, const Params *built, bool wi
     bool mean = means && !strcmp(r->param, "varlen");
     text = arena_printf(a, "%s %s=%s", text, rule_word(r), mean ? "mean" : "1");
     for (int k = LEFT; k <= RIGHT && !strcmp(r->param, "window"); k++)
-      if (n[k]) text = arena_printf(a, "%s %s=%lld", text, size_names[k], (long long)bucket(n[k]));
+      if (n[k])
+        text = arena_printf(a, "%s %s=%lld", text, size_names[k], (long long)planner_bucket(n[k]));
   }
   return text;
 }
@@ -123,7 +125,7 @@ const char *planner_shape_note(Arena *a, const Problem *given, const Params *bui
   planner_shape_forms(a, p, built, form);
   sizes_of(p, form[0].widths, form[0].means, n);
   for (int i = 0; i < SIZES; i++) {
-    int64_t b = bucket(n[i]);
+    int64_t b = planner_bucket(n[i]);
     if (b == n[i]) continue;
     text = arena_printf(a, "%s%s%s=%lld is %lld to %llu", text, *text ? ", " : "", size_names[i],
                         (long long)b, (long long)b, 2 * (unsigned long long)b - 1);

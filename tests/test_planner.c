@@ -314,6 +314,16 @@ static void a_row_does_not_outvote_a_better_template(void **state) {
        "p.txt:1: prefill_wgmma is usually faster than decode_span, and has no row of this shape"},
       // decode_mma comes first for few items alone; decode_span may be faster there.
       {"b=1,hq=4,sq=1,sk=512,d=64,dtype=bf16", "decode_span", NULL, "decode_span", NULL},
+      // The bucket of 128 to 255 items has both sides of 132, and its rows are of all of them.
+      {"b=32,hq=4,sq=1,sk=512,d=64,dtype=bf16", "decode_mma", NULL, "decode_mma", NULL},
+      {"b=33,hq=4,sq=1,sk=512,d=64,dtype=bf16", "decode_mma", NULL, "decode_mma", NULL},
+      {"b=63,hq=4,sq=1,sk=512,d=64,dtype=bf16", "decode_mma", NULL, "decode_mma", NULL},
+      {"b=64,hq=4,sq=1,sk=512,d=64,dtype=bf16", "decode_mma", NULL, NULL,
+       "p.txt:1: decode_span is usually faster than decode_mma, and has no row of this shape"},
+      // 256 keys and 2 queries are prefill's, 257 decode's: one bucket.
+      {"b=1,hq=4,sq=2,sk=300,d=64,dtype=bf16", "prefill_wgmma", NULL, "prefill_wgmma", NULL},
+      {"b=1,hq=4,sq=2,sk=600,d=64,dtype=bf16", "prefill_wgmma", NULL, NULL,
+       "p.txt:1: decode_mma is usually faster than prefill_wgmma, and has no row of this shape"},
       {"b=99,hq=4,sq=1,sk=512,d=64,dtype=bf16", "decode_mma", NULL, NULL,
        "p.txt:1: decode_span is usually faster than decode_mma, and has no row of this shape"},
   };

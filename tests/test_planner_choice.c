@@ -157,6 +157,52 @@ static void many_pieces_take_a_second_launch(void **state) {
   assert_string_equal(params_get(&c.params, "fused"), "1");
 }
 
+// What is given makes the choice: a template that has it, and of its defaults another one where
+// they do not go together.
+static void what_is_given_steers_the_choice(void **state) {
+  static const char decode[] = "hq=8,hkv=2,sq=1,sk=300,d=64,dtype=bf16",
+                    prefill[] = "hq=8,sq=100,sk=300,d=64,dtype=bf16";
+  static const struct {
+    const char *problem, *given[2][2];
+    int gpu;
+    const char *name, *changed[2], *why; // name NULL: why none does it
+  } asked[] = {
+      {decode, {{"overlap", "1"}}, SM_90A, "decode_span", {"fused", "0"},
+       ", with fused=0 for overlap=1; "},
+      {decode, {{"overlap", "1"}, {"warps", "8"}}, SM_90A, "decode_span", {"fused", "0"},
+       ", with fused=0 for overlap=1 warps=8; "},
+      {decode, {{"overlap", "1"}, {"fused", "0"}}, SM_90A, "decode_span", {NULL}, "defaults; "},
+      {decode, {{"tree", "1"}}, SM_90A, "decode_span", {NULL}, "defaults; "},
+      {decode, {{"overlap", "1"}, {"fused", "1"}}, SM_90A, NULL, {NULL},
+       "nearest: decode_span: overlap: of a second launch, without fused"},
+      {decode, {{"overlap", "1"}}, SM_80, NULL, {NULL}, "decode_span"},
+      // The nearest value: two blocks of an SM have two warpgroups each, not three and not one.
+      {prefill, {{"per_sm", "2"}}, SM_90A, "prefill_wgmma", {"tile_q", "128"},
+       ", with tile_q=128 for per_sm=2; "},
+      {prefill, {{"split", "1"}}, SM_90A, NULL, {NULL}, "nearest: prefill_mma: split: for f32"},
+  };
+  Fixture *f = *state;
+  for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+    PlannerTable none = {0};
+    PlannerChoice c;
+    Params given = {0};
+    diag_reset(f->d);
+    for (int k = 0; k < 2 && asked[i].given[k][0]; k++)
+      params_set(f->a, &given, asked[i].given[k][0], asked[i].given[k][1]);
+    Status st = planner_choose(f->s, f->a, &none, &(PlannerAsk){.given = &given},
+                               fixture_problem(f, asked[i].problem), &gpus[asked[i].gpu], &c, f->d);
+    assert_int_equal(st, asked[i].name ? ST_OK : ST_INPUT);
+    const char *why = st ? f->d->first->what : c.why, *changed = asked[i].changed[0];
+    if (!strstr(why, asked[i].why)) fail_msg("%zu: %s", i, why);
+    if (st) continue;
+    assert_string_equal(c.template_name, asked[i].name);
+    for (int k = 0; k < given.n; k++)
+      assert_string_equal(params_get(&c.params, given.v[k].name), given.v[k].value);
+    if (changed) assert_string_equal(params_get(&c.params, changed), asked[i].changed[1]);
+    assert_int_equal(c.params.n, given.n + (changed != NULL));
+  }
+}
+
 // decode_fma's tile: 4 rows, 8 where more share a KV head and it may have them.
 static void a_tile_holds_a_group(void **state) {
   static const struct { const char *problem; int gpu; const char *tile, *stages; } asked[] = {
@@ -229,6 +275,7 @@ int main(void) {
       cmocka_unit_test(every_feature_has_its_template),
       cmocka_unit_test(many_pieces_take_a_second_launch),
       cmocka_unit_test(a_tile_holds_a_group),
+      cmocka_unit_test(what_is_given_steers_the_choice),
       cmocka_unit_test(what_was_passed_over_is_told),
       cmocka_unit_test(every_template_of_the_order_is_there),
       cmocka_unit_test(what_is_planned_is_right),

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "planner.h"
+#include "script.h"
 
 static Problem *problem_of(Diag *d, const char *text) {
   Problem *p;
@@ -108,7 +109,8 @@ static PlannerChoice choose(Setup *u, const PlannerTable *t, const char *name, P
   const Params params = params_of(u->d, given);
   const PlannerAsk ask = {.template_name = name, .given = &params};
   PlannerChoice c;
-  if (planner_choose(u->s, u->d->arena, t, &ask, p, &gpu, &c, u->d)) fail_msg("%s", diag_text(u->d));
+  Status st = planner_choose(u->s, u->d->arena, t, &ask, p, &gpu, &c, u->d);
+  if (st) fail_msg("%s", diag_text(u->d));
   return c;
 }
 
@@ -162,6 +164,50 @@ static void rows_of_a_width_come_first(void **state) {
   diag_free(u.d);
 }
 
+// The rows that `sweep features_rows` makes are those that an engine finds, which knows totals and
+// no list, and of which tests/peers/features.py asks for.
+static void the_features_sweep_measures_what_is_asked_for(void **state) {
+  (void)state;
+#define WIDE(d, work, width)                                                                      \
+  "dtype=bf16 d=" d " group=1 causal=1 sq=16384 sk=16384 work=" work " window=1 left=" width
+#define PACKED(d, causal, work, mean)                                                             \
+  "dtype=bf16 d=" d " group=1 causal=" causal " sq=" mean " sk=" mean " work=" work " varlen=mean"
+  static const struct { const char *problem, *built, *shape; } asked[] = {
+      {"hq=32,sq=16384,sk=16384,d=64,causal=1,wl=256,dtype=bf16", "", WIDE("64", "32", "256")},
+      {"hq=16,sq=16384,sk=16384,d=128,causal=1,wl=127,dtype=bf16", "", WIDE("128", "16", "128")},
+      {"hq=16,sq=16384,sk=16384,d=128,causal=1,wl=512,dtype=bf16", "", WIDE("128", "16", "512")},
+      {"hq=32,sq=20000,sk=20000,d=64,causal=1,wl=1023,dtype=bf16", "", WIDE("64", "32", "1024")},
+      {"hq=32,sq=16384,sk=16384,d=64,causal=1,wl=2048,dtype=bf16", "", WIDE("64", "32", "2048")},
+      {"b=64,hq=32,sq=1020,sk=1020,tq=34666,tk=34666,d=64,causal=1,dtype=bf16", "varlen=1",
+       PACKED("64", "1", "2048", "512")},
+      {"b=300,hq=16,sq=900,sk=900,tq=60000,tk=60000,d=128,dtype=bf16", "varlen=1",
+       PACKED("128", "0", "4096", "128")},
+      {"b=256,hq=16,sq=900,sk=900,tq=60000,tk=60000,d=128,dtype=bf16", "varlen=1",
+       PACKED("128", "0", "4096", "128")},
+      {"b=16,hq=32,sq=9000,sk=9000,tq=60000,tk=60000,d=64,dtype=bf16", "varlen=1",
+       PACKED("64", "0", "512", "2048")},
+  };
+  Diag *d = diag_new();
+  Session *s = session_open(NULL, d);
+  Script *script;
+  Params none = {0};
+  int n, found = 0;
+  if (script_open(s, "features_rows", &none, NULL, &script, d)) fail_msg("%s", diag_text(d));
+  const Run *r = script_runs(script, &n);
+  assert_int_equal(n, 2 * 2 * (5 + 3 * 2)); // head sizes, templates; windows, means x masks
+  for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+    const Params built = params_of(d, asked[i].built);
+    const char *shape = planner_shape_of(d->arena, problem_of(d, asked[i].problem), &built);
+    assert_string_equal(shape, asked[i].shape);
+    int before = found;
+    for (int k = 0; k < n; k++) found += !strcmp(planner_shape(d->arena, r[k].problem), shape);
+    if (found != before + 2) fail_msg("%s: %d runs", shape, found - before); // of both templates
+  }
+  script_close(script);
+  session_close(s);
+  diag_free(d);
+}
+
 // Every row of the table that comes with the program is found for the problems of its shape, the
 // least one and a larger one; without a name, too, but where a better template has no row.
 static void the_built_in_rows_are_found(void **state) {
@@ -199,6 +245,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(shapes_say_widths_and_means),
       cmocka_unit_test(rows_of_a_width_come_first),
+      cmocka_unit_test(the_features_sweep_measures_what_is_asked_for),
       cmocka_unit_test(the_built_in_rows_are_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -189,7 +189,8 @@ static void the_fastest_of_each_shape_and_template(void **state) {
       [LEFT_GRID] = 1,     [LEFT_UNBUILT] = 1, [LEFT_TEMPLATE] = 3, [LEFT_SLOWER] = 2,
       [LEFT_DAMAGED] = 1};
   for (int i = 0; i < LEFT_COUNT; i++)
-    if (r.left[i] != left[i]) fail_msg("%d %s", r.left[i], planner_left_text[i]);
+    if (r.left[i] != left[i])
+      fail_msg("%s", planner_left_text(d->arena, (PlannerLeft)i, r.left[i]));
   session_close(s);
   diag_free(d);
 }
@@ -227,24 +228,41 @@ static void only_what_compares_competes(void **state) {
     const Line *want = cases[i].taken ? &cases[i].second : &cases[i].first;
     if (!strstr(r.v[0], arena_printf(a, "| %.2f us", want->us))) fail_msg("%zu: %s", i, r.v[0]);
     for (int k = 0; k < LEFT_COUNT; k++)
-      if (r.left[k] != (k == (int)cases[i].left)) fail_msg("%zu: %s", i, planner_left_text[k]);
+      if (r.left[k] != (k == (int)cases[i].left))
+        fail_msg("%zu: %s", i, planner_left_text(a, (PlannerLeft)k, r.left[k]));
   }
   session_close(s);
   diag_free(d);
 }
 
-static void modelled_times_make_no_row(void **state) {
+// Where no result makes a row, how many were left out and why is all that there is to say.
+static void what_was_left_out_is_told_where_nothing_is_left(void **state) {
   (void)state;
   Diag *d = diag_new();
   Session *s = session_open(NULL, d);
   PlannerRows r;
   STORE(d->arena, d, {.us = 9, .rate = 300, .modelled = 1}, {.us = 8, .rate = 340, .modelled = 1});
   assert_int_equal(planner_rows_from(s, d->arena, path, &r, d), ST_INPUT);
-  assert_non_null(strstr(d->first->what, "2 results, all with times that sim modelled"));
+  assert_string_equal(d->first->what,
+                      arena_printf(d->arena,
+                                   "%s: makes no row: left out: 2 results whose times sim modelled; "
+                                   "a row of the planner's table is a measurement",
+                                   path));
   diag_reset(d);
   STORE(d->arena, d, {.us = 9, .rate = 300, .kind = "died"});
   assert_int_equal(planner_rows_from(s, d->arena, path, &r, d), ST_INPUT);
-  assert_non_null(strstr(d->first->what, "no result that was verified and timed"));
+  assert_string_equal(d->first->what,
+                      arena_printf(d->arena,
+                                   "%s: makes no row: left out: 1 result that did not pass", path));
+  diag_reset(d);
+  STORE(d->arena, d, {.us = 9, .rate = 300, .kind = "died"}, {.us = 8, .rate = 300, .grid = 4},
+        {.us = 9, .rate = 300, .kind = "died"});
+  assert_int_equal(planner_rows_from(s, d->arena, path, &r, d), ST_INPUT);
+  assert_string_equal(d->first->what,
+                      arena_printf(d->arena,
+                                   "%s: makes no row: left out: 2 results that did not pass, "
+                                   "1 result of a fixed grid",
+                                   path));
   session_close(s);
   diag_free(d);
 }
@@ -417,7 +435,7 @@ int main(void) {
       cmocka_unit_test(what_the_writer_writes_is_read),
       cmocka_unit_test(other_lines_are_refused),
       cmocka_unit_test(the_fastest_of_each_shape_and_template),
-      cmocka_unit_test(modelled_times_make_no_row),
+      cmocka_unit_test(what_was_left_out_is_told_where_nothing_is_left),
       cmocka_unit_test(only_what_compares_competes),
       cmocka_unit_test(rows_go_where_they_belong),
       cmocka_unit_test(rows_of_other_conditions_stay),

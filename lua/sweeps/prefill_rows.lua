@@ -7,6 +7,7 @@
 -- not measured again.)  A point is tried at the lengths where docs/ladder.md has it ahead or close;
 -- the first of each head_dim is the template's default.  Shapes that have the default alone come
 -- last: what runs for them is the same without a row.
+local listed = require("ptxsmith.listed")
 local templates = {
   wgmma = { "prefill_wgmma", "bf16" }, mma = { "prefill_mma", "bf16" },
   e4m3 = { "prefill_wgmma", "e4m3" },
@@ -72,31 +73,6 @@ local points = {
   },
 }
 
--- Runs on one problem the points of `list`: every value that a parameter has in one of them is an
--- axis, and of the combinations only the points themselves are kept.
-local function run_of(name, template, problem, list)
-  local axes = {}
-  for _, point in ipairs(list) do
-    for axis, value in pairs(point) do
-      local values = rawget(axes, axis) or {}
-      axes[axis] = values
-      local known = false
-      for _, v in ipairs(values) do known = known or v == value end
-      if not known then values[#values + 1] = value end
-    end
-  end
-  local function listed(p)
-    for _, point in ipairs(list) do
-      local same = true
-      for axis, value in pairs(point) do same = same and p[axis] == value end
-      if same then return true end
-    end
-    return false
-  end
-  return { name = name, template = template, problems = { problem }, params = axes, where = listed,
-    limit = 300 }
-end
-
 local function holds(entry, s, causal)
   local masks, first, last = entry[1], entry[2], entry[3]
   return s >= first and s <= last and (causal == masks[1] or causal == rawget(masks, 2))
@@ -120,14 +96,14 @@ for _, name in ipairs(only and { only } or { "wgmma", "mma", "e4m3" }) do
         for _, entry in ipairs(points[name][d]) do
           if holds(entry, s, causal) then list[#list + 1] = entry[4] end
         end
-        add(run_of(("%s: d=%d s=%d causal=%d"):format(name, d, s, causal), template,
+        add(listed.run(("%s: d=%d s=%d causal=%d"):format(name, d, s, causal), template,
           ("b=%d,hq=%d,hkv=%d,sq=%d,sk=%d,d=%d,causal=%d,dtype=%s%s"):format(16384 // s, 2048 // d,
             2048 // d, s, s, d, causal, dtype, dtype == "e4m3" and ",descale=1" or ""), list), #list)
       end
     end
   end
   if name == "wgmma" then -- fewer items than SMs: the longest one sets the time
-    add(run_of("wgmma: one head", template,
+    add(listed.run("wgmma: one head", template,
       "b=1,hq=1,hkv=1,sq=4663,sk=4663,d=64,causal=1,dtype=bf16",
       { { tile_q = 64 }, { tile_q = 128 }, { tile_q = 192 } }), 3)
   end

@@ -22,6 +22,7 @@ sections=(
   "verify|60|$peers/verify.sh $smith cuda:0"
   "tests|120|tests/gpu/tests.sh $build cuda:0"
   "planner|600|$smith sweep prefill_rows --device cuda:0 --out \$folder/store"
+  "planner-features|600|$smith sweep features_rows --device cuda:0 --out \$folder/store"
   "campaign-prefill|120|$smith campaign prefill --device cuda:0 --out \$folder/store"
   "campaign-decode|120|$smith campaign decode --device cuda:0 --out \$folder/store"
   "prefill|300|$prefill --random 6"
