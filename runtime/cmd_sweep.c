@@ -153,7 +153,7 @@ Status cmd_sweep(Cmd *c) {
     tune_close(&s.tuner);
   }
   script_close(s.script);
-  if (into && st == ST_INTERRUPTED) tell_unfinished(&s, store, into);
+  if (into && (st == ST_INTERRUPTED || (st && s.timed))) tell_unfinished(&s, store, into);
   if (st) return st;
   Status put = into ? cmd_rows_from(c, store) : ST_OK; // of the variants that are right
   Status verdict = cmd_tune_verdict(s.wrong, s.broken, c->diag);

@@ -17,7 +17,7 @@
 // width and mean, and stands behind those that do.
 //
 // Without a row the templates are asked in an order that they declare (template { rank, first })
-// for the regime of the problem (planner_fit.c), and the first that declares all that the problem
+// for the regime of the problem (planner_order.c), and the first that declares all that the problem
 // asks for, and whose defaults fit the device, is taken.
 #ifndef PTXSMITH_PLANNER_H
 #define PTXSMITH_PLANNER_H
@@ -207,10 +207,21 @@ Fit planner_fit_once(PlannerQuestion *q, const char *name, const char *point, bo
 // What a fit has and nobody asked for: a rule ("shared_kv=1, and the problem does not say so"), or
 // other arguments than the defaults (`plain`, may be NULL).  NULL: nothing.
 const char *planner_unasked(const PlannerQuestion *q, const Fit *fit, const Fit *plain);
+// The arguments of the defaults with this point; NULL where they can't be built.
+const char *planner_args(PlannerQuestion *q, const char *name, const char *point);
+// The first template of the regime's order that fits; those before it go to out->passed.
+Status planner_candidate(PlannerQuestion *q, PlannerChoice *out, Fit *fit, Diag *d);
+
+// ---- planner_order.c ----------------------------------------------------------------------------
+// Every attention template in the regime's order; those that stand alike by name.
+Status planner_order(PlannerQuestion *q, const TemplateInfo ***out, int *n, Diag *d);
 // Whether a template stands before another one by rank or, in a regime of the question's bucket, by
 // its order: a bucket's problems may be on both sides of a limit, and its rows are of all of them.
 bool planner_stands_before(const PlannerQuestion *q, const char *name, const char *other);
-// The first template of the regime's order that fits; those before it go to out->passed.
-Status planner_candidate(PlannerQuestion *q, PlannerChoice *out, Fit *fit, Diag *d);
+
+// ---- planner_change.c ---------------------------------------------------------------------------
+bool planner_declares_given(const PlannerQuestion *q, const TemplateInfo *info);
+// The defaults' fit, or a better one with some of them changed.
+Fit planner_change(PlannerQuestion *q, const TemplateInfo *info, PlannerChoice *out, Fit fit);
 
 #endif

@@ -1,105 +1,8 @@
-// Which template a problem gets: what the templates declare decides, their order too.
-#include <limits.h>
-#include <stdlib.h>
+// Whether a template fits a problem on a device, and the first that does.
 #include <string.h>
 
 #include "planner.h"
 #include "tune.h"
-
-// ---- in which order -----------------------------------------------------------------------------
-
-// Rows (query x head) that share a key head fit a tile of decode_mma, and there are keys for
-// several chunks: blocks by query tiles alone would leave most SMs idle.
-static bool few_queries(const Problem *p) {
-  enum { TILE_ROWS = 16, CHUNK_KEYS = 256 };
-  int64_t sq = problem_int(p, "seqlen_q", 1), rows = 0;
-  if (sq <= 1) return true;
-  return problem_whole(p, "rows", &rows) && rows <= TILE_ROWS &&
-         problem_int(p, "seqlen_k", 0) > CHUNK_KEYS;
-}
-
-// Items (sequence, KV head) for every SM, or of different lengths.
-static Regime regime_of(const PlannerQuestion *q, const Problem *p) {
-  const char *varlen = q->ask->given ? params_get(q->ask->given, "varlen") : NULL;
-  bool differ = problem_varlen(p) || (varlen && (!strcmp(varlen, "1") || !strcmp(varlen, "true")));
-  int64_t items = problem_int(p, "batch", 1) * problem_int(p, "heads_kv", 1);
-  if (!few_queries(p)) return REGIME_MANY_QUERIES;
-  return differ || items >= PLAN_SMS ? REGIME_MANY_ITEMS : REGIME_FEW_ITEMS;
-}
-
-typedef struct Standing {
-  bool other_kind, later;
-  int rank;
-} Standing;
-
-// A template says where it stands among those of its kind (template { rank, first }); what the
-// kind that the regime is for can't do (pages, V of another width) the other kind may.
-static Standing standing(Regime r, const TemplateInfo *t) {
-  TemplateKind own = r == REGIME_MANY_QUERIES ? KIND_PREFILL : KIND_DECODE;
-  return (Standing){t->kind != own, t->first != r, t->rank ? t->rank : INT_MAX};
-}
-
-static bool before(Standing x, Standing y) {
-  if (x.other_kind != y.other_kind) return y.other_kind;
-  if ((x.rank == INT_MAX) != (y.rank == INT_MAX)) return y.rank == INT_MAX;
-  return x.later != y.later ? y.later : x.rank < y.rank;
-}
-
-// The problem at a corner of its bucket: each size the least or (its bit is set) the largest one.
-static Problem *corner(const PlannerQuestion *q, int bits) {
-  static const char *const names[] = {"seqlen_q", "seqlen_k", "heads_kv"};
-  Problem *p = problem_copy(q->arena, q->problem);
-  int64_t items = problem_int(p, "batch", 1) * problem_int(p, "heads_kv", 1), group = 1;
-  const int64_t size[] = {problem_int(p, "seqlen_q", 1), problem_int(p, "seqlen_k", 0), items};
-  problem_whole(p, "rows", &group);
-  if (size[0] > 0) group /= size[0];
-  for (int i = 0; i < 3; i++) {
-    int64_t least = planner_bucket(size[i]);
-    problem_set_int(p, names[i], bits >> i & 1 && least ? least + (least - 1) : least);
-  }
-  problem_set_int(p, "batch", 1);
-  problem_set_int(p, "heads_q", problem_int(p, "heads_kv", 1) * group);
-  return p;
-}
-
-static const TemplateInfo *info_of(const PlannerQuestion *q, const char *name) {
-  const TemplateInfo *info;
-  Diag *quiet = diag_new();
-  Status st = session_template(q->session, name, &info, quiet);
-  diag_free(quiet);
-  return st ? NULL : info;
-}
-
-bool planner_stands_before(const PlannerQuestion *q, const char *name, const char *other) {
-  enum { CORNERS = 8 };
-  const TemplateInfo *x = info_of(q, name), *y = info_of(q, other);
-  if (!x || !y || !x->rank) return false;
-  if (x->kind == y->kind && (!y->rank || x->rank < y->rank)) return true;
-  for (int i = 0; i < CORNERS; i++) {
-    Regime r = regime_of(q, corner(q, i));
-    if (before(standing(r, x), standing(r, y))) return true;
-  }
-  return false;
-}
-
-// Every attention template in the regime's order; those that stand alike by name.
-static Status candidates(PlannerQuestion *q, const TemplateInfo ***out, int *n, Diag *d) {
-  const TemplateInfo **all;
-  Regime r = regime_of(q, q->problem);
-  int nall;
-  Status st = session_templates(q->session, &all, &nall, d);
-  if (st) return st;
-  *out = arena_array(q->arena, const TemplateInfo *, nall + 1);
-  *n = 0;
-  for (int k = 0; k < nall; k++) {
-    if (all[k]->kind != KIND_PREFILL && all[k]->kind != KIND_DECODE) continue;
-    int at = (*n)++;
-    for (; at > 0 && before(standing(r, all[k]), standing(r, (*out)[at - 1])); at--)
-      (*out)[at] = (*out)[at - 1];
-    (*out)[at] = all[k];
-  }
-  return ST_OK;
-}
 
 // ---- whether one fits ---------------------------------------------------------------------------
 
@@ -243,160 +146,6 @@ static const char *told(Arena *a, const char *name, const char *why) {
   return !strncmp(why, name, n) ? why : arena_printf(a, "%s: %s", name, why);
 }
 
-// ---- defaults in less shared memory -------------------------------------------------------------
-
-// The declared values of a parameter that are less than the one that is resolved, the largest
-// first.
-static int lower_values(Arena *a, const TemplateInfo *info, const Params *resolved,
-                        const char *name, long **out) {
-  const char *now = params_get(resolved, name);
-  int n = 0;
-  *out = NULL;
-  for (int i = 0; now && i < info->nparams; i++) {
-    const ParamDecl *p = &info->params[i];
-    if (strcmp(p->name, name)) continue;
-    *out = arena_array(a, long, p->nvalues + 1);
-    for (int k = 0; k < p->nvalues; k++) {
-      long x = strtol(p->values[k], NULL, 10);
-      if (x >= strtol(now, NULL, 10)) continue;
-      int at = n++;
-      for (; at > 0 && (*out)[at - 1] < x; at--) (*out)[at] = (*out)[at - 1];
-      (*out)[at] = x;
-    }
-  }
-  return n;
-}
-
-// Buffers are what takes the memory: fewer stages, then fewer warps with as many stages as fit.
-static Fit fit_smaller(PlannerQuestion *q, const TemplateInfo *info, PlannerChoice *out,
-                       Fit first) {
-  Arena *a = q->arena;
-  long *stages, *warps;
-  int nstages = lower_values(a, info, &first.resolved, "stages", &stages);
-  int nwarps = lower_values(a, info, &first.resolved, "warps", &warps);
-  for (int w = -1; w < nwarps; w++)
-    for (int k = w < 0 ? 0 : -1; k < nstages; k++) {
-      const char *fewer = w < 0 ? "" : arena_printf(a, "warps=%ld", warps[w]);
-      const char *space = w < 0 ? "" : " ", *point = fewer;
-      if (k >= 0) point = arena_printf(a, "%s%sstages=%ld", fewer, space, stages[k]);
-      Fit fit = planner_fit_once(q, info->name, point, true, out);
-      fit.point = point;
-      fit.changed = arena_printf(a, "with %s to fit its shared memory", point);
-      if (fit.step == FIT_DONE) return fit;
-    }
-  return first;
-}
-
-// ---- defaults that take what is given ----------------------------------------------------------
-
-static bool declares(const TemplateInfo *info, const char *name) {
-  for (int i = 0; i < info->nparams; i++)
-    if (!strcmp(info->params[i].name, name)) return true;
-  return false;
-}
-
-static bool declares_given(const PlannerQuestion *q, const TemplateInfo *info) {
-  for (int i = 0; q->ask->given && i < q->ask->given->n; i++)
-    if (!declares(info, q->ask->given->v[i].name)) return false;
-  return true;
-}
-
-// A parameter's values, those that its default stands next to first.
-static int nearest_values(Arena *a, const ParamDecl *p, const char *now, const char ***out) {
-  int at = 0, n = 0;
-  while (at < p->nvalues && strcmp(p->values[at], now)) at++;
-  *out = arena_array(a, const char *, p->nvalues + 1);
-  for (int step = 1; step <= p->nvalues; step++) {
-    if (at - step >= 0 && at < p->nvalues) (*out)[n++] = p->values[at - step];
-    if (at + step < p->nvalues) (*out)[n++] = p->values[at + step];
-  }
-  return n;
-}
-
-// What is given and makes no shape, as text.
-static const char *own_given(const PlannerQuestion *q) {
-  const char *text = "";
-  for (int i = 0; i < q->ask->given->n; i++) {
-    const Param *p = &q->ask->given->v[i];
-    if (params_get(&q->of_shape, p->name)) continue;
-    text = arena_printf(q->arena, "%s%s%s=%s", text, *text ? " " : "", p->name, p->value);
-  }
-  return text;
-}
-
-// The defaults do the problem, but not with what is given (overlap=1, and fused is 1): another
-// value of one of them may, if it asks for no other arguments.
-static Fit fit_given(PlannerQuestion *q, const TemplateInfo *info, PlannerChoice *out, Fit first) {
-  PlannerChoice scratch = {0};
-  if (q->plain || !q->ask->given || !declares_given(q, info)) return first;
-  Fit plain = planner_fit_once(q, info->name, "", false, &scratch);
-  for (int i = 0; plain.step == FIT_DONE && i < info->nparams; i++) {
-    const ParamDecl *p = &info->params[i];
-    const char **values, *now = params_get(&plain.resolved, p->name);
-    if (!now || params_get(q->ask->given, p->name) || problem_name_find(p->name)) continue;
-    int n = nearest_values(q->arena, p, now, &values);
-    for (int k = 0; k < n; k++) {
-      PlannerChoice choice = *out;
-      const char *point = arena_printf(q->arena, "%s=%s", p->name, values[k]);
-      Fit fit = planner_fit_once(q, info->name, point, true, &choice);
-      if (fit.step != FIT_DONE || planner_unasked(q, &fit, NULL)) continue;
-      fit.point = point;
-      fit.changed = arena_printf(q->arena, "with %s for %s", point, own_given(q));
-      *out = choice;
-      return fit;
-    }
-  }
-  return first;
-}
-
-// ---- tiles that hold a group --------------------------------------------------------------------
-
-// Rows that share K and V and do not fit a tile read them again: decode_fma's tile has as many as
-// it may and they ask (docs/ladder.md, R4).  Larger tiles of other templates are not measured.
-static Fit fit_rows(PlannerQuestion *q, const char *name, PlannerChoice *out, Fit first) {
-  static const char change[] = "tile_q=8";
-  PlannerChoice choice = *out;
-  const char *point = change, *was = first.changed;
-  int64_t rows = 0;
-  bool given = q->ask->given && params_get(q->ask->given, "tile_q");
-  if (strcmp(name, "decode_fma") || given || !problem_whole(q->problem, "rows", &rows) ||
-      rows <= strtol(params_get(&first.resolved, "tile_q"), NULL, 10))
-    return first;
-  if (first.point) point = arena_printf(q->arena, "%s %s", first.point, change);
-  Fit fit = planner_fit_once(q, name, point, true, &choice);
-  if (fit.step != FIT_DONE) return first;
-  fit.point = point;
-  fit.changed = arena_printf(q->arena, "%s%swith %s for the %lld rows of a KV head",
-                             was ? was : "", was ? ", " : "", change, (long long)rows);
-  *out = choice;
-  return fit;
-}
-
-// ---- items in many pieces -----------------------------------------------------------------------
-
-// One block merges an item's pieces in a time that grows with their number and their bytes; a
-// second launch, over the whole machine, takes about 3 us (docs/measurements.md, "Pieces").
-static Fit fit_many_pieces(PlannerQuestion *q, const char *name, PlannerChoice *out, Fit first) {
-  enum { MANY_PIECES = 8, FUSED_BYTES = 64 << 10 };
-  static const char *const changes[] = {"fused=0 overlap=1", "fused=0"};
-  const char *fused = params_get(&first.resolved, "fused"), *was = first.changed;
-  bool given = q->ask->given && params_get(q->ask->given, "fused");
-  if (first.pieces < MANY_PIECES || first.piece_bytes <= FUSED_BYTES) return first;
-  if (given || !fused || strcmp(fused, "1")) return first;
-  for (int i = 0; i < 2; i++) {
-    PlannerChoice choice = *out;
-    const char *more = changes[i], *point = more;
-    if (first.point) point = arena_printf(q->arena, "%s %s", first.point, more);
-    Fit fit = planner_fit_once(q, name, point, true, &choice);
-    if (fit.step != FIT_DONE) continue;
-    fit.changed = arena_printf(q->arena, "%s%swith %s to merge the %lld pieces of an item",
-                               was ? was : "", was ? ", " : "", more, (long long)first.pieces);
-    *out = choice;
-    return fit;
-  }
-  return first;
-}
-
 // ---- what was not asked for ---------------------------------------------------------------------
 
 static bool is_rule(const char *name) {
@@ -425,6 +174,12 @@ const char *planner_unasked(const PlannerQuestion *q, const Fit *fit, const Fit 
   if (!plain || plain->step != FIT_DONE || !strcmp(plain->args, fit->args)) return NULL;
   return arena_printf(q->arena, "the arguments %s, and the problem has %s", fit->args,
                       plain->args);
+}
+
+const char *planner_args(PlannerQuestion *q, const char *name, const char *point) {
+  PlannerChoice scratch = {0};
+  Fit fit = planner_fit_once(q, name, point, false, &scratch);
+  return fit.step == FIT_DONE ? fit.args : NULL;
 }
 
 // ---- the first that does ------------------------------------------------------------------------
@@ -460,22 +215,19 @@ Status planner_candidate(PlannerQuestion *q, PlannerChoice *out, Fit *fit, Diag 
   const char *nearest = NULL;
   int n;
   Fit best = {0};
-  Status st = candidates(q, &t, &n, d);
+  Status st = planner_order(q, &t, &n, d);
   for (int i = 0; q->ask->given && i < q->ask->given->n && !st; i++)
     st = unknown_param(q, t, n, q->ask->given->v[i].name, d);
   if (st) return st;
   for (int i = 0; i < n; i++) {
     const char *name = t[i]->name;
     *fit = planner_fit_once(q, name, "", true, out);
-    if (fit->step == FIT_PARAMS) *fit = fit_given(q, t[i], out, *fit);
-    if (fit->too_large) *fit = fit_smaller(q, t[i], out, *fit);
-    if (fit->step == FIT_DONE) *fit = fit_rows(q, name, out, *fit);
-    if (fit->step == FIT_DONE) *fit = fit_many_pieces(q, name, out, *fit);
+    *fit = planner_change(q, t[i], out, *fit);
     const char *why = fit->step == FIT_DONE ? planner_unasked(q, fit, NULL) : NULL;
     if (why) *fit = (Fit){.step = FIT_PARAMS, .reasons = 1,
                           .why = arena_printf(a, "%s always has %s", name, why)};
     if (fit->step == FIT_DONE) return ST_OK;
-    fit->has_given = declares_given(q, t[i]);
+    fit->has_given = planner_declares_given(q, t[i]);
     *arena_push(a, out->passed, out->npassed, out->passed_cap) = told(a, name, fit->why);
     if (!nearest || nearer(fit, &best)) nearest = name, best = *fit;
   }

@@ -142,6 +142,12 @@ const char *planner_shape_note(Arena *a, const Problem *given, const Params *bui
 
 // ---- and back -----------------------------------------------------------------------------------
 
+// What window_side() made keys of; a side of no keys is open.
+static long long side_of(const char *keys) {
+  long long n = keys ? strtoll(keys, NULL, 10) : 0;
+  return n > 0 ? n - 1 : -1;
+}
+
 // What makes the least problem ask for the rule that a word of the shape names, NULL when it names
 // none.  Sequences of a mean length: one of it, where the longest may be longer.
 static const char *rule_values(Arena *a, const Param *word, const Params *shape) {
@@ -153,8 +159,7 @@ static const char *rule_values(Arena *a, const Param *word, const Params *shape)
     if (!r->flag || strcmp(rule_word(r), word->name)) continue;
     if (!mean && strcmp(word->value, "1")) continue;
     if (!strcmp(r->param, "window") && (left || right))
-      return arena_printf(a, "wl=%lld,wr=%lld", left ? strtoll(left, NULL, 10) - 1 : -1,
-                          right ? strtoll(right, NULL, 10) - 1 : -1);
+      return arena_printf(a, "wl=%lld,wr=%lld", side_of(left), side_of(right));
     return r->least ? r->least : arena_printf(a, "seqlens_q=%s,seqlens_k=%s", sq, sk);
   }
   return NULL;

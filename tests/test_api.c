@@ -152,6 +152,18 @@ static void the_planner_chooses(void **state) {
     psm_operator_free(op);
     psm_problem_free(p);
   }
+  // Lengths on the device: their means are known by their sums alone.
+  good(f, psm_problem_new(f->s, "b=3,hq=4,hkv=2,sq=99,sk=99,d=64,dtype=f16", &p));
+  good(f, psm_operator_new(f->dev, NULL, "varlen=1", p, NULL, &op));
+  assert_non_null(strstr(psm_operator_why(op), " sq=64 sk=64 work=4 varlen=1 on sim"));
+  assert_non_null(strstr(psm_operator_why(op), "mean lengths are not known"));
+  psm_operator_free(op);
+  good(f, psm_problem_set_int(p, "total_q", 50));
+  good(f, psm_problem_set_int(p, "total_k", 100));
+  good(f, psm_operator_new(f->dev, NULL, "varlen=1", p, NULL, &op));
+  assert_non_null(strstr(psm_operator_why(op), " sq=16 sk=32 work=4 varlen=mean on sim"));
+  psm_operator_free(op);
+  psm_problem_free(p);
   good(f, psm_problem_new(f->s, "b=1,hq=4,hkv=2,sq=1,sk=99,d=40,dtype=f16", &p));
   assert_error(f, psm_operator_new(f->dev, NULL, NULL, p, NULL, &op), PSM_INPUT,
                "no template does this on sim; nearest: decode_mma: head_dim=40 is not legal");

@@ -275,6 +275,25 @@ static void row_of_an_older_text_is_taken_and_said(void **state) {
   close_setup(&u);
 }
 
+// Two that go together and neither adds an argument are no features, though one can't be had alone.
+static void two_parameters_that_go_together_are_no_features(void **state) {
+  (void)state;
+  Setup u = make_setup();
+  Params given = {0};
+  u.p = problem_of(u.d->arena, "b=2,hq=4,hkv=2,sq=1,sk=64,d=64,dtype=bf16", u.d);
+  params_set(u.d->arena, &given, "overlap", "1");
+  params_set(u.d->arena, &given, "fused", "0");
+  u.gpu.sm = 90;
+  const char *shape = planner_shape(u.d->arena, u.p);
+  const char *row = arena_printf(
+      u.d->arena, "GPU | 1.2 | 0123456789abcdef | decode_span | %s |  | 9 us", shape);
+  PlannerChoice c =
+      choose_with(&u, row, &(PlannerAsk){.template_name = "decode_span", .given = &given});
+  assert_null(c.row);
+  assert_string_equal(c.passed[0], "p.txt:1: measured with other parameters than those given");
+  close_setup(&u);
+}
+
 static void given_parameters_must_be_the_rows(void **state) {
   (void)state;
   Setup u = make_setup();
@@ -530,6 +549,7 @@ int main(void) {
       cmocka_unit_test(what_is_given_is_part_of_the_shape),
       cmocka_unit_test(row_of_an_older_text_is_taken_and_said),
       cmocka_unit_test(given_parameters_must_be_the_rows),
+      cmocka_unit_test(two_parameters_that_go_together_are_no_features),
       cmocka_unit_test(a_row_does_not_outvote_a_better_template),
       cmocka_unit_test(a_rows_parameters_with_a_hook),
       cmocka_unit_test(rules_are_part_of_the_shape),

@@ -84,9 +84,14 @@ static void shapes_say_widths_and_means(void **state) {
       fail_msg("%s: %s", cases[i].problem, note);
   }
   static const char *const none[] = {
-      HEAD "0 " TAIL "4 window=1 left=3",        HEAD "0 " TAIL "4 window=1 left=0",
-      HEAD "0 " TAIL "4 left=4",                 HEAD "0 " TAIL "4 varlen=most",
-      HEAD "1 " TAIL "4 window=1 left=4 right=1", HEAD "0 sq=1 sk=512 work=4 window=mean"};
+      HEAD "0 " TAIL "4 window=1 left=3",
+      HEAD "0 " TAIL "4 window=1 left=0",
+      HEAD "0 " TAIL "4 window=1 left=-9223372036854775808",
+      HEAD "0 " TAIL "4 left=4",
+      HEAD "0 " TAIL "4 varlen=most",
+      HEAD "1 " TAIL "4 window=1 left=4 right=1",
+      HEAD "0 sq=1 sk=512 work=4 window=mean",
+  };
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
     Problem *p;
     if (!planner_shape_problem(d->arena, none[i], &p, d)) fail_msg("%s is a shape", none[i]);

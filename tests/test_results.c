@@ -245,8 +245,8 @@ static void what_was_left_out_is_told_where_nothing_is_left(void **state) {
   assert_int_equal(planner_rows_from(s, d->arena, path, &r, d), ST_INPUT);
   assert_string_equal(d->first->what,
                       arena_printf(d->arena,
-                                   "%s: makes no row: left out: 2 results whose times sim modelled; "
-                                   "a row of the planner's table is a measurement",
+                                   "%s: makes no row: left out: 2 results whose times sim "
+                                   "modelled; a row of the planner's table is a measurement",
                                    path));
   diag_reset(d);
   STORE(d->arena, d, {.us = 9, .rate = 300, .kind = "died"});

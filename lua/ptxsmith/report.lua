@@ -97,10 +97,19 @@ function report.skipped(rows)
   return table.concat(out)
 end
 
+-- Of a long list of lengths the first ones.
+local function short(problem)
+  return (problem:gsub("=(%d+/%d+/%d+/)([%d/]+)", function(first, rest)
+    local _, more = rest:gsub("/", "")
+    if more < 6 then return "=" .. first .. rest end
+    return ("=%s... (%d)"):format(first, more + 4)
+  end))
+end
+
 -- One run's ranked table.  `run`: name, template, problem, pruned (by its `where`), objective.
 function report.sweep(run, rows)
   local ranked = report.rank(rows, rawget(run, "objective"))
-  local out = { string.format("%s on %s\n", run.name, run.problem) }
+  local out = { string.format("%s on %s\n", run.name, short(run.problem)) }
   if #ranked > 0 then
     local first = ranked[1]
     out[#out + 1] = string.format("  %s, %s; roof %.0f %s%s\n", first.device_name, first.method,
@@ -132,7 +141,7 @@ function report.rung(run, rows)
       if row.modelled == 1 then found = "modelled us" end
     end
   end
-  local out = { string.format("%s: %s on %s\n", run.name, run.template, run.problem) }
+  local out = { string.format("%s: %s on %s\n", run.name, run.template, short(run.problem)) }
   if rawget(run, "doc") then out[#out + 1] = "  " .. run.doc .. "\n" end
   if #lines > 0 then
     local head = { "parameters", "expected us", found, "off", unit_text, "of roof" }
