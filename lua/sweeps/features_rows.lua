@@ -27,14 +27,16 @@ local points = {
     },
     mma = {
       [64] = {
-        { tile_q = 64, tile_k = 64, warps = 2, stages = 2 },
-        { tile_q = 64, tile_k = 64, warps = 4, stages = 2 },
-        { tile_q = 128, tile_k = 64, warps = 4, stages = 2 },
+        { tile_q = 64, tile_k = 64, warps = 2, stages = 2, narrow = 0, slack = 0 },
+        { tile_q = 64, tile_k = 64, warps = 2, stages = 2, narrow = 32, slack = 0 },
+        { tile_q = 64, tile_k = 64, warps = 2, stages = 2, narrow = 32, slack = 8 },
+        { tile_q = 128, tile_k = 64, warps = 4, stages = 2, narrow = 32, slack = 8 },
       },
       [128] = {
-        { tile_q = 64, tile_k = 64, warps = 2, stages = 1 },
-        { tile_q = 64, tile_k = 64, warps = 4, stages = 1 },
-        { tile_q = 128, tile_k = 64, warps = 4, stages = 1 },
+        { tile_q = 64, tile_k = 64, warps = 2, stages = 1, narrow = 0, slack = 0 },
+        { tile_q = 64, tile_k = 64, warps = 2, stages = 1, narrow = 32, slack = 0 },
+        { tile_q = 64, tile_k = 64, warps = 2, stages = 1, narrow = 32, slack = 8 },
+        { tile_q = 128, tile_k = 64, warps = 4, stages = 1, narrow = 32, slack = 8 },
       },
     },
   },
@@ -52,12 +54,14 @@ local points = {
     },
     mma = {
       [64] = {
-        { tile_q = 128, tile_k = 64, warps = 4, stages = 2 },
-        { tile_q = 64, tile_k = 64, warps = 2, stages = 2 },
+        { tile_q = 128, tile_k = 64, warps = 4, stages = 2, narrow = 0, slack = 0 },
+        { tile_q = 128, tile_k = 64, warps = 4, stages = 2, narrow = 32, slack = 8 },
+        { tile_q = 64, tile_k = 64, warps = 2, stages = 2, narrow = 32, slack = 8 },
       },
       [128] = {
-        { tile_q = 128, tile_k = 64, warps = 4, stages = 1 },
-        { tile_q = 64, tile_k = 64, warps = 2, stages = 1 },
+        { tile_q = 128, tile_k = 64, warps = 4, stages = 1, narrow = 0, slack = 0 },
+        { tile_q = 128, tile_k = 64, warps = 4, stages = 1, narrow = 32, slack = 8 },
+        { tile_q = 64, tile_k = 64, warps = 2, stages = 1, narrow = 32, slack = 8 },
       },
     },
   },
