@@ -96,8 +96,8 @@ static const Case specials[] = {
      "b=4,hq=2,hkv=1,seqlens_q=5/0/7/33,seqlens_k=$k11/9/3/50,causal=1"}};
 enum { SPECIALS = sizeof specials / sizeof *specials };
 
-// decode_latent has one width, of 576, and each run of it is dear: it takes these, in two
-// schedules, instead of all problems with all variants.
+// decode_latent and decode_latent_few have one width, of 576, and each run of them is dear: they take
+// these, in two schedules, instead of all problems with all variants.
 static const Case latent_cases[] = {
     // weights beyond f16 where a row keeps its maximum though it grows, in the second tile too
     {{{"dtype", "f16"}}, "b=1,hq=64,hkv=1,sq=1,sk=130,chunks=1"},
@@ -118,6 +118,8 @@ static const Case latent_cases[] = {
     {{{0}}, "b=3,hq=33,hkv=1,sq=2,seqlens_k=70/0/9,chunks=2,causal=1,alibi=1"},
     {{{0}}, "b=2,hq=1,sq=1,seqlens_k=130/0,chunks=6"},         // more spans than tiles
     {{{0}}, "b=33,hq=1,sq=1,seqlens_k=seed:3,sk=20,chunks=2"}, // more sequences than lanes
+    // decode_latent_few alone: its larger tile of rows, pieces and whole items
+    {{{"tile_q", "32"}, {"chains", "2"}}, "b=2,hq=27,hkv=1,sq=2,sk=200,causal=1,chunks=3"},
 };
 enum { LATENT_CASES = sizeof latent_cases / sizeof *latent_cases };
 
@@ -318,7 +320,7 @@ static inline void bench_sweep(Bench *b) {
 }
 
 static inline void bench_all(Bench *b) {
-  if (!strcmp(b->tmpl->name, "decode_latent")) {
+  if (!strncmp(b->tmpl->name, "decode_latent", 13)) {
     bench_cases(b, latent_cases, LATENT_CASES, 2);
   } else if (b->first) {
     bench_base(b, 0, (Depth){ROUND, 1, b->deep});

@@ -1,10 +1,11 @@
-// combine_spans verified on the interpreter behind decode_span and decode_latent: items of one
+// combine_spans verified on the interpreter behind decode_span and the latent kernels: items of one
 // piece and of hundreds, rows and sequences beyond a tile and a warp, every rule that moves spans,
 // sanitized in several schedules.
 #include "verify_kit.h"
 
 #define SPAN "decode_span fused=0 "
 #define LATENT "decode_latent fused=0 "
+#define FEW "decode_latent_few fused=0 "
 
 // Pieces: of each tile; as many as a block reads at once, 256, and one more; items within a span
 // beside others; more spans than tiles.
@@ -18,6 +19,7 @@ static void pieces_of_an_item(void **state) {
       {SPAN, "b=2,hq=2,hkv=1,sq=1,sk=40,d=256,dtype=bf16,chunks=70"},
       {LATENT, "b=1,hq=16,hkv=1,sq=1,sk=4200,d=576,dtype=bf16,chunks=66"}, // 64 are read at once
       {LATENT, "b=3,hq=16,hkv=1,sq=1,sk=150,d=576,dtype=f16,chunks=4"},
+      {FEW, "b=1,hq=16,hkv=1,sq=1,sk=4200,d=576,dtype=bf16,chunks=66"},
   };
   PASS_ALL(*state, cases);
 }
@@ -39,6 +41,8 @@ static void rows_masks_and_lengths(void **state) {
       {LATENT, "b=1,hq=128,hkv=1,sq=2,sk=700,d=576,dtype=f16,causal=1"},
       {LATENT, "hq=16,hkv=1,sq=2,seqlens_k=900/0/37/1,page=16,d=576,dtype=bf16,causal=1,chunks=9"},
       {LATENT, "b=1,hq=16,hkv=1,sq=3,sk=150,d=576,dtype=f16,causal=1,wl=70,sinks=1,chunks=3"},
+      {FEW, "hq=16,hkv=1,sq=2,seqlens_k=900/0/37/1,page=16,d=576,dtype=bf16,causal=1,chunks=9"},
+      {FEW "tile_q=32", "b=1,hq=16,hkv=1,sq=3,sk=150,d=576,dtype=f16,causal=1,wl=70,sinks=1,chunks=3"},
   };
   PASS_ALL(*state, cases);
   fixture_nothing(*state, SPAN, "d=64,dtype=f16");

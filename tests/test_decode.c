@@ -161,6 +161,9 @@ static void chunks_fill_whole_rounds(void **state) {
       {"decode_latent", "b=16,hq=16,hkv=1,sq=1,sk=16384,d=576", 128}, // eighths
       {"decode_latent", "b=50,hq=16,hkv=1,sq=1,sk=16384,d=576", 132}, // 100 would idle 32
       {"decode_latent", "b=5,hq=16,hkv=1,sq=1,sk=9000,d=576", 130},
+      {"decode_latent_few", "b=16,hq=16,hkv=1,sq=1,sk=16384,d=576", 128},
+      {"decode_latent_few", "b=64,hq=32,hkv=1,sq=1,sk=8192,d=576", 128}, // two tiles of rows
+      {"decode_latent_few tile_q=32", "b=44,hq=16,hkv=1,sq=2,sk=4096,d=576", 132}, // thirds
       {"decode_latent", "hq=16,hkv=1,sq=1,seqlens_k=9000/9000/9000/9000/9000,d=576", 132},
   };
   Fixture *f = *state;

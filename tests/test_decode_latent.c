@@ -150,6 +150,7 @@ static void bad_tables(Fixture *f, const char *variant) {
 static void bad_tables_are_told(void **state) {
   bad_tables(*state, "decode_latent check=1");
   bad_tables(*state, "decode_latent check=1 fused=0"); // both launches count keys
+  bad_tables(*state, "decode_latent_few check=1");
 }
 
 int main(void) {

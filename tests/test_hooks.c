@@ -189,6 +189,7 @@ static void sequences_without_keys(void **state) {
       {"decode_span", "hq=2,hkv=1,d=64,dtype=f16,seqlens_k=65/0,sq=1"},
       {"decode_span", "hq=2,hkv=1,d=64,dtype=f16,sq=3,sk=0"},
       {"decode_latent", "hq=2,hkv=1,d=576,dv=512,shared=1,dtype=f16,seqlens_k=0/65,sq=1"},
+      {"decode_latent_few", "hq=2,hkv=1,d=576,dv=512,shared=1,dtype=f16,seqlens_k=0/65,sq=1"},
       {"decode_mma", "hq=2,hkv=1,d=64,dtype=f16,seqlens_k=65/0,sq=1"},
       {"decode_fma", "hq=2,hkv=1,d=64,seqlens_k=0/65,sq=1"},
       {"prefill_wgmma", "hq=2,hkv=1,d=64,dtype=f16,seqlens_q=3/4,seqlens_k=65/0"},

@@ -19,6 +19,7 @@ static const Subject subjects[] = {
     {"decode_span", "sq=3,sk=150,d=64,dtype=bf16,chunks=5", true},
     {"decode_latent", "sq=3,sk=150,d=576,dv=512,shared=1,dtype=bf16,chunks=5",
      false}, // 0 x infinity is NaN
+    {"decode_latent_few", "sq=3,sk=150,d=576,dv=512,shared=1,dtype=bf16,chunks=5", false},
     {"decode_span", "sq=3,sk=150,d=64,dtype=f16,dtype_kv=e5m2,chunks=5", true},
     {"decode_span", "sq=3,sk=150,d=64,dtype=bf16,dtype_kv=e4m3,chunks=5", false},
 };

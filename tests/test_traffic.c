@@ -92,6 +92,10 @@ static void test_decode_reads_once(void **state) {
                3 * 301 * 1152);
   check_decode(k, s, LATENT, "dtype=bf16 fused=0", "b=1,hq=16,hkv=1,sq=2,sk=301,d=576,dv=512", 4,
                301 * 1152);
+  check_decode(k, s, LATENT "_few", "dtype=bf16", "b=3,hq=16,hkv=1,sq=1,sk=301,d=576,dv=512", 7,
+               3 * 301 * 1152);
+  check_decode(k, s, LATENT "_few", "dtype=bf16 tile_q=32 fused=0",
+               "b=1,hq=16,hkv=1,sq=2,sk=301,d=576,dv=512", 4, 301 * 1152);
   check_decode(k, s, FMA, "tile_q=4", "b=2,hq=8,hkv=2,sq=1,sk=301,d=128", 7, 2 * 2 * 2 * 301 * 512);
   check_decode(k, s, FMA, "tile_q=8", "b=1,hq=16,hkv=2,sq=1,sk=301,d=128", 3, 2 * 2 * 301 * 512);
   session_close(s);

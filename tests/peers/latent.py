@@ -8,7 +8,7 @@ import torch
 DIM, DIM_V = 576, 512
 # batch, query heads, keys, queries: 16 heads as 8 GPUs share 128, 128 heads on one; short, long and several queries
 ROWS = ((1, 16, 16384, 1), (16, 16, 16384, 1), (64, 16, 8192, 1), (1, 128, 16384, 1), (64, 128, 8192, 1),
-        (128, 128, 4096, 1), (64, 128, 4096, 2), (64, 16, 8192, 4))
+        (128, 128, 4096, 1), (64, 128, 4096, 2), (64, 16, 8192, 4), (64, 16, 8192, 2))
 PAGE = 64  # FlashMLA's only page size
 
 
