@@ -161,10 +161,22 @@ static void with_features(void **state) {
     }
 }
 
+static void check_all(Context *c, const char *name, const char *const *variants, int n) {
+  for (int i = 0; i < n; i++) {
+    Params p = {0};
+    Arena *a = arena_new();
+    char *rest = arena_strdup(a, variants[i]);
+    for (char *word; (word = strtok_r(rest, " ", &rest));)
+      assert_int_equal(params_parse(a, &p, word, c->d), ST_OK);
+    check_for(c, name, &p, 90, 'a');
+    arena_free(a);
+  }
+}
+
 // The most registers on Hopper: e4m3's transpose in 32 of them, blocks that share an SM, every
-// rule.
+// rule; of 512 threads in a block.
 static void on_hopper(void **state) {
-  static const char *const variants[] = {
+  static const char *const prefill[] = {
       "dtype=e4m3 causal=1 head_dim=64", "dtype=e4m3 causal=1 head_dim=128",
       "dtype=e4m3 causal=1 head_dim=256", "dtype=e4m3 tile_q=128 tile_k=224",
       "dtype=e4m3 varlen=1 softcap=1 alibi=1 sinks=1 window=1",
@@ -172,16 +184,11 @@ static void on_hopper(void **state) {
       "head_dim=128 causal=1 tile_q=64 tile_k=80 per_sm=2",
       "head_dim=128 causal=1 softcap=1 alibi=1 sinks=1 window=1",
       "head_dim=256 causal=1 softcap=1 alibi=1 sinks=1 window=1"};
-  Context *c = *state;
-  for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
-    Params p = {0};
-    Arena *a = arena_new();
-    char *rest = arena_strdup(a, variants[i]);
-    for (char *word; (word = strtok_r(rest, " ", &rest));)
-      assert_int_equal(params_parse(a, &p, word, c->d), ST_OK);
-    check_for(c, "prefill_wgmma", &p, 90, 'a');
-    arena_free(a);
-  }
+  static const char *const latent[] = {
+      "fused=0 tile_q=32", "tile_q=32 chains=2 causal=1 varlen=1 paged=1 check=1",
+      "tile_q=32 chains=2 causal=1 softcap=1 alibi=1 sinks=1 window=1 varlen=1 paged=1"};
+  check_all(*state, "prefill_wgmma", prefill, sizeof prefill / sizeof *prefill);
+  check_all(*state, "decode_latent_few", latent, sizeof latent / sizeof *latent);
 }
 
 // What test_expand expects is PTX to the assembler too.

@@ -56,6 +56,7 @@ static void check_decode(Kit *k, Session *s, const char *name, const char *mark,
 #define MMA "decode_mma", "async"
 #define SPAN "decode_span", "async"
 #define LATENT "decode_latent", "async"
+#define FEW "decode_latent_few", "async"
 #define FMA "decode_fma", "async"
 static void test_decode_reads_once(void **state) {
   Kit *k = *state;
@@ -92,9 +93,9 @@ static void test_decode_reads_once(void **state) {
                3 * 301 * 1152);
   check_decode(k, s, LATENT, "dtype=bf16 fused=0", "b=1,hq=16,hkv=1,sq=2,sk=301,d=576,dv=512", 4,
                301 * 1152);
-  check_decode(k, s, LATENT "_few", "dtype=bf16", "b=3,hq=16,hkv=1,sq=1,sk=301,d=576,dv=512", 7,
+  check_decode(k, s, FEW, "dtype=bf16", "b=3,hq=16,hkv=1,sq=1,sk=301,d=576,dv=512", 7,
                3 * 301 * 1152);
-  check_decode(k, s, LATENT "_few", "dtype=bf16 tile_q=32 fused=0",
+  check_decode(k, s, FEW, "dtype=bf16 tile_q=32 fused=0",
                "b=1,hq=16,hkv=1,sq=2,sk=301,d=576,dv=512", 4, 301 * 1152);
   check_decode(k, s, FMA, "tile_q=4", "b=2,hq=8,hkv=2,sq=1,sk=301,d=128", 7, 2 * 2 * 2 * 301 * 512);
   check_decode(k, s, FMA, "tile_q=8", "b=1,hq=16,hkv=2,sq=1,sk=301,d=128", 3, 2 * 2 * 301 * 512);
