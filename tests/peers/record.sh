@@ -35,6 +35,7 @@ sections=(
   "decode-fp8|100|$decode --kv e4m3 --no-peers"
   "serving|100|$decode --serving"
   "decode-latent|150|$decode --latent"
+  "decode-latent-few|60|$decode --latent --template decode_latent_few --rows 0,1,2 --no-peers"
   "read|100|$peers/read.py --ptxsmith $smith --library $lib"
   "foundation|150|$peers/foundation.py --ptxsmith $smith"
   "counters|150|tests/ncu/compare.sh $build/tests/ncu_launch"
