@@ -1,4 +1,4 @@
-// The parameter block: template, param, constrain, arg, launch, next_step, target, include.
+// The parameter block: template, param, constrain, arg, launch and its like, include.
 #include "expand.h"
 #include "session.h"
 
@@ -415,6 +415,23 @@ static int declare_launch(lua_State *L) {
   return 0;
 }
 
+// ceiling { flops = of a thread in a round, first = what its sum begins with }
+static int declare_ceiling(lua_State *L) {
+  static const char *const fields[] = {"flops", "first", NULL};
+  Expansion *x = declaring(L, "ceiling");
+  CeilingRule *rule = &x->v->ceiling;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_check_fields(L, 1, fields, "ceiling");
+  if (x->info->kind != KIND_CEILING || rule->flops)
+    return lua_env_error(L, rule->flops ? "ceiling is declared twice"
+                                        : "ceiling: the template's kind is another");
+  rule->flops = lua_field_int(L, 1, "flops", 0, "ceiling");
+  rule->first = lua_field_int(L, 1, "first", 0, "ceiling");
+  if (rule->flops < 1 || rule->first < 0)
+    return lua_env_error(L, "ceiling: flops is at least 1, first at least 0");
+  return 0;
+}
+
 static int compare_params(const void *a, const void *b) {
   return strcmp(((const Param *)a)->name, ((const Param *)b)->name);
 }
@@ -469,7 +486,8 @@ static int declare_include(lua_State *L) {
 const luaL_Reg declare_functions[] = {
     {"template", declare_template},   {"target", declare_target},   {"param", declare_param},
     {"constrain", declare_constrain}, {"arg", declare_arg},         {"launch", declare_launch},
-    {"next_step", declare_next_step}, {"include", declare_include}, {NULL, NULL},
+    {"next_step", declare_next_step}, {"include", declare_include}, {"ceiling", declare_ceiling},
+    {NULL, NULL},
 };
 
 // ---- the end of the parameter block ------------------------------------------------------------

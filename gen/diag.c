@@ -7,7 +7,6 @@
 #include <string.h>
 
 enum { DEFAULT_LIMIT = 20, SHOWN_COLUMNS = 160 };
-static const size_t MAX_SOURCE = (size_t)256 << 20;
 
 // ---- Source ------------------------------------------------------------------------------------
 
@@ -45,7 +44,7 @@ static char *read_all(FILE *in, size_t *len) {
   while (buf) {
     n += fread(buf + n, 1, cap - n, in);
     if (n < cap) break;
-    if (cap > MAX_SOURCE) break;
+    if (cap > SOURCE_MOST) break;
     char *more = realloc(buf, cap * 2 + 1);
     if (!more) return free(buf), NULL;
     buf = more;
@@ -68,7 +67,7 @@ Status source_read(Arena *a, const char *path, Source **out, Diag *d) {
   if (!text)
     return diag_fail(d, ST_INPUT, "can't read '%s': %s", path, strerror(why ? why : ENOMEM));
   Status st = ST_OK;
-  if (len > MAX_SOURCE)
+  if (len > SOURCE_MOST)
     st = diag_fail(d, ST_INPUT, "'%s' is larger than 256 MiB", path);
   else
     *out = source_new(a, arena_strdup(a, path), arena_strndup(a, text, len), len);

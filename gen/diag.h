@@ -28,6 +28,7 @@ typedef struct Source {
 Source *source_new(Arena *a, const char *name, const char *text, size_t len); // keeps the pointers
 // Reads a file whole.  ST_INPUT with a message when it can't be read or is larger than 256 MiB.
 struct Diag;
+#define SOURCE_MOST ((size_t)256 << 20) // bytes of a text that a user gives
 Status source_read(Arena *a, const char *path, Source **out, struct Diag *d);
 // The text of a line (1-based), without its newline.
 const char *source_line(const Source *s, uint32_t line, size_t *len);

@@ -10,7 +10,7 @@
 #include "ptx_ops.h"
 #include "ptx_types.h"
 
-// One row of the table, expanded once per process (const data; built at first use per session).
+// One row of the table.  What follows from the rows is found once per process, at the first use.
 typedef struct PtxForm {
   const char *stem, *mods, *opnds, *effects;
   int ptx, sm; // sm may carry PTX_SM_ARCH

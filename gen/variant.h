@@ -82,6 +82,13 @@ typedef struct LaunchRule {
   bool persistent;     // grid = min(work, SMs x occupancy), else grid = work
 } LaunchRule;
 
+// What a thread of a ceiling computes, where it does: with every factor 1, or the products of 1 and
+// -1 that it makes up, out = first + rounds * flops / 2.
+typedef struct CeilingRule {
+  int64_t flops; // in one of the problem's rounds; 0: it moves data
+  int64_t first; // what its sum begins with
+} CeilingRule;
+
 // Kinds of template: what an answer means and how it is verified.
 typedef enum TemplateKind {
   KIND_PREFILL, // attention: q k v -> o lse
@@ -144,6 +151,7 @@ typedef struct Variant {
   int nargs;
   uint32_t arg_bytes;
   LaunchRule launch;
+  CeilingRule ceiling;
   NextStep *next;    // NULL when this launch makes the answer
   const Source *ptx; // the text: byte for byte what is checked, run, loaded and printed
   LineMap map;

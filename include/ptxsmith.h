@@ -111,8 +111,8 @@ typedef struct psm_shape {
  * parameters are the text's: docs/embedding.md says what they hold. */
 PSM_API void psm_variant_shape(const psm_variant *v, psm_shape *out);
 
-/* Parses and checks any PTX text, `bytes` long; `name` stands in the messages.  PSM_FAILED when it
- * is not good PTX. */
+/* Parses and checks any PTX text, `bytes` long (256 MiB at most: PSM_INPUT); `name` stands in the
+ * messages.  PSM_FAILED when it is not good PTX. */
 PSM_API psm_status psm_check(psm_session *s, const char *name, const char *ptx, size_t bytes);
 
 /* ---- devices --------------------------------------------------------------------------------- */

@@ -22,6 +22,14 @@ bool api_needs(const void *text, const char *what, Diag *d) {
   return text != NULL;
 }
 
+const Source *api_source(Arena *a, const char *name, const char *ptx, size_t bytes, Diag *d) {
+  if (!api_needs(name, "name", d) || !api_needs(ptx, "ptx", d)) return NULL;
+  if (bytes <= SOURCE_MOST)
+    return source_new(a, arena_strdup(a, name), arena_strndup(a, ptx, bytes), bytes);
+  diag_error(d, NOWHERE, "%s: a text of %zu bytes, 256 MiB at most", name, bytes);
+  return NULL;
+}
+
 Status api_build_opts(const char *target, const char *hook, VariantOpts *out, Diag *d) {
   *out = (VariantOpts){.hook_path = hook};
   return target ? parse_target(target, &out->sm, &out->sm_suffix, d) : ST_OK;
@@ -99,11 +107,10 @@ void psm_variant_shape(const psm_variant *v, psm_shape *out) {
 
 psm_status psm_check(psm_session *s, const char *name, const char *ptx, size_t bytes) {
   Diag *d = api_begin(s);
-  if (!api_needs(name, "name", d) || !api_needs(ptx, "ptx", d)) return PSM_INPUT;
   Arena *a = arena_new();
-  const PtxModule *m =
-      ptx_parse(a, source_new(a, name, arena_strndup(a, ptx, bytes), bytes), NULL, d);
+  const Source *src = api_source(a, name, ptx, bytes, d);
+  const PtxModule *m = src ? ptx_parse(a, src, NULL, d) : NULL;
   bool good = m && !ptx_check(m, d) && !d->errors;
   arena_free(a);
-  return good ? PSM_OK : PSM_FAILED;
+  return !src ? PSM_INPUT : good ? PSM_OK : PSM_FAILED;
 }

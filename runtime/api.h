@@ -41,6 +41,8 @@ struct psm_operator {
 Diag *api_begin(psm_session *s);
 // A text that may not be NULL: false, and said.
 bool api_needs(const void *text, const char *what, Diag *d);
+// PTX of the caller's, copied; NULL after a message.
+const Source *api_source(Arena *a, const char *name, const char *ptx, size_t bytes, Diag *d);
 // The status of a call, from what the inside said.
 static inline psm_status api_status(Status st) { return (psm_status)st; }
 Status api_build_opts(const char *target, const char *hook, VariantOpts *out, Diag *d);

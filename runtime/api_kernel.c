@@ -20,14 +20,12 @@ psm_status psm_kernel_load(psm_device *dev, const char *name, const char *ptx, s
                            const char *entry, psm_kernel **out) {
   Diag *d = api_begin(dev->owner);
   *out = NULL;
-  if (!api_needs(name, "name", d) || !api_needs(ptx, "ptx", d)) return PSM_INPUT;
   psm_kernel *k = calloc(1, sizeof *k);
   if (!k) abort();
   k->device = dev;
   k->arena = arena_new();
-  const Source *src = source_new(k->arena, arena_strdup(k->arena, name),
-                                 arena_strndup(k->arena, ptx, bytes), bytes);
-  k->module = ptx_parse(k->arena, src, NULL, d);
+  const Source *src = api_source(k->arena, name, ptx, bytes, d);
+  k->module = src ? ptx_parse(k->arena, src, NULL, d) : NULL;
   Status st = k->module ? ptx_check(k->module, d) : ST_INPUT;
   k->entry = st ? NULL : ptx_entry(k->module, entry);
   if (!st && !k->entry)

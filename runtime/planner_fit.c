@@ -121,9 +121,12 @@ void planner_close(PlannerQuestion *q, int keep) {
 Fit planner_fit_once(PlannerQuestion *q, const char *name, const char *point, bool whole,
                      PlannerChoice *out) {
   whole = whole && !q->plain; // the same question then
-  PlannerBuilt *b = q->built, *end = b + q->nbuilt;
-  while (b < end && (b->whole != whole || strcmp(b->name, name) || strcmp(b->point, point))) b++;
-  if (b == end) {
+  PlannerBuilt *b = NULL;
+  for (int i = 0; i < q->nbuilt && !b; i++) {
+    PlannerBuilt *x = &q->built[i];
+    if (x->whole == whole && !strcmp(x->name, name) && !strcmp(x->point, point)) b = x;
+  }
+  if (!b) {
     Operator *op = NULL;
     PlannerAsk ask = whole ? *q->ask : (PlannerAsk){.given = &q->of_shape};
     PlannerChoice made = {0};

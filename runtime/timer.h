@@ -52,10 +52,12 @@ typedef struct Ceiling {
 // 1 MiB and at most a third of the free memory are taken.
 Status ceiling_measure(Session *s, Device *dev, uint64_t bytes, Ceiling *out, Diag *d);
 
-// Multiplications and additions of one thread of a ceiling that computes (ceiling_fma, ceiling_mma,
-// ceiling_wgmma; `op` is planned); 0 for the others.
+// Multiplications and additions of one thread of a ceiling that computes, as its template declares
+// them (`op` is planned); 0 for the others.
 double ceiling_thread_flops(const Operator *op);
 double ceiling_thread_sum(const Operator *op); // what each element of its `out` must be
+// The first of n elements that is not, n where all are.
+int64_t ceiling_wrong(const Operator *op, const float *out, int64_t n);
 // The tensor cores' pipe that a variant's text uses: "ceiling_wgmma" or "ceiling_mma" and the dtype
 // that measures it (static); false where it uses none.
 bool ceiling_pipe(const char *ptx, const char **template_name, const char **dtype);

@@ -83,6 +83,7 @@ static void mistakes_are_told(void **state) {
   static const char bad[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
                             ".visible .entry k()\n{\n  add.s32 %a, 1, 2;\n  ret;\n}\n";
   assert_error(f, psm_check(f->s, "bad.ptx", bad, sizeof bad - 1), PSM_FAILED, "bad.ptx:6:");
+  assert_error(f, psm_check(f->s, "k.ptx", bad, ((size_t)256 << 20) + 1), PSM_INPUT, "256 MiB");
   // A good call forgets the messages.
   good(f, psm_generate(f->s, "combine", NULL, NULL, &v));
   assert_string_equal(psm_error(f->s), "");

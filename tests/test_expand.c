@@ -132,6 +132,7 @@ static void bad_templates(void **state) {
       {"domain", "bad_domain", NULL},
       {"arg_type", "bad_arg_type", NULL},
       {"dimension", "bad_dimension", NULL},
+      {"ceiling", "bad_ceiling", NULL},
       {"map_box", "bad_map_box", NULL},
       {"fragment_type", "bad_fragment_type", NULL},
       {"fragment_column", "bad_fragment_column", NULL},

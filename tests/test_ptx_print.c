@@ -16,7 +16,9 @@ static void same_operand(const PtxOperand *a, const PtxOperand *b) {
   assert_int_equal(a->n, b->n);
   bool list = a->kind == PTX_O_VEC || a->kind == PTX_O_LIST || a->kind == PTX_O_TMAP ||
               a->kind == PTX_O_PAIR;
-  if (!list) assert_int_equal(a->bits, b->bits);
+  if (a->kind == PTX_O_LABEL) assert_int_equal(a->target, b->target);
+  else if (a->kind == PTX_O_SREG) assert_int_equal(a->sreg, b->sreg);
+  else if (!list) assert_int_equal(a->bits, b->bits);
   for (int i = 0; i < a->n; i++) same_operand(&a->v[i], &b->v[i]);
 }
 
