@@ -55,15 +55,12 @@ static char *read_all(FILE *in, size_t *len) {
   return buf;
 }
 
-Status source_read(Arena *a, const char *path, Source **out, Diag *d) {
+static Status read_file(Arena *a, FILE *in, const char *path, Source **out, Diag *d) {
   *out = NULL;
-  FILE *in = fopen(path, "rb");
-  if (!in) return diag_fail(d, ST_INPUT, "can't open '%s': %s", path, strerror(errno));
   size_t len = 0;
   errno = 0;
   char *text = read_all(in, &len);
   int why = errno;
-  fclose(in);
   if (!text)
     return diag_fail(d, ST_INPUT, "can't read '%s': %s", path, strerror(why ? why : ENOMEM));
   Status st = ST_OK;
@@ -73,6 +70,19 @@ Status source_read(Arena *a, const char *path, Source **out, Diag *d) {
     *out = source_new(a, arena_strdup(a, path), arena_strndup(a, text, len), len);
   free(text);
   return st;
+}
+
+Status source_read(Arena *a, const char *path, Source **out, Diag *d) {
+  *out = NULL;
+  FILE *in = fopen(path, "rb");
+  if (!in) return diag_fail(d, ST_INPUT, "can't open '%s': %s", path, strerror(errno));
+  Status st = read_file(a, in, path, out, d);
+  fclose(in);
+  return st;
+}
+
+Status source_read_input(Arena *a, const char *path, Source **out, Diag *d) {
+  return strcmp(path, "-") ? source_read(a, path, out, d) : read_file(a, stdin, path, out, d);
 }
 
 // ---- rendering ---------------------------------------------------------------------------------

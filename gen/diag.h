@@ -30,6 +30,8 @@ Source *source_new(Arena *a, const char *name, const char *text, size_t len); //
 struct Diag;
 #define SOURCE_MOST ((size_t)256 << 20) // bytes of a text that a user gives
 Status source_read(Arena *a, const char *path, Source **out, struct Diag *d);
+// The same; "-" is standard input, and its name.
+Status source_read_input(Arena *a, const char *path, Source **out, struct Diag *d);
 // The text of a line (1-based), without its newline.
 const char *source_line(const Source *s, uint32_t line, size_t *len);
 

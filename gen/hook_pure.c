@@ -1,6 +1,6 @@
 // What an instruction may do in a hook: a rule is a function of what its part is given, of its Args
-// and of registers of its own, and has no effect but its result.  A kernel applies it as often as it
-// likes, in any order, at any place and where nobody sees the score.
+// and of registers of its own, and has no effect but its result.  A kernel applies it as often as
+// it likes, in any order, at any place and where nobody sees the score.
 #include <string.h>
 
 #include "hook.h"

@@ -171,6 +171,7 @@ Status subject_open(Cmd *c, Subject *out) {
   out->opts.seed = c->cli->number[OPT_SEED];
   out->opts.grid = (uint32_t)c->cli->number[OPT_GRID];
   out->opts.threads = (int)c->cli->number[OPT_THREADS];
+  out->opts.program = c->program;
   out->opts.sanitize = cli_has(c->cli, OPT_SANITIZE);
   out->opts.step_limit = cmd_step_limit(c);
   out->opts.schedule = c->cli->number[OPT_SCHEDULE];

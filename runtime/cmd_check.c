@@ -16,7 +16,7 @@ static CheckResult check_file(const char *path, Diag *d) {
   CheckResult r = {0};
   Arena *a = arena_new();
   Source *src;
-  r.status = source_read(a, strcmp(path, "-") ? path : "/dev/stdin", &src, d);
+  r.status = source_read_input(a, path, &src, d);
   if (!r.status) {
     const PtxModule *m = ptx_parse(a, src, NULL, d);
     // What can't be read is bad input; what is read and is no good PTX is a failed check.

@@ -42,9 +42,8 @@ static void print_verdict(Cmd *c, const Subject *s, const Verdict *v) {
   printf(" on %s, %s\n", device_info(s->device)->id, problem_text(c->arena, s->problem));
   subject_source(s);
   fputs(verdict_text(c->arena, v), stdout);
-  int run = 0;
-  for (int i = 0; i < v->ngates; i++) run += v->gate[i].run;
-  printf(v->passed ? "verified: %d gates passed\n" : "NOT verified (%d gates run)\n", run);
+  if (v->passed) printf("verified: %s\n", verdict_passed(c->arena, v));
+  else printf("NOT verified (%d gates run)\n", verdict_ran(v));
 }
 
 // The first schedule that fails is the one that is shown.

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "verify_data.h"
+#include "verify_layout.h"
 
 typedef struct Work {
   Device *dev;
@@ -29,17 +30,27 @@ static Status each_tensor(Work *w, Status (*f)(Work *, const ArgDecl *)) {
   return ST_OK;
 }
 
-static Status shape_of(Work *w, const ArgDecl *arg, Tensor *t) {
+// Of pages that are far longer than any sequence there is no more memory than keys can lie in.
+static Status shape_of(Work *w, const ArgDecl *arg, Tensor *t, uint64_t *bytes) {
   *t = (Tensor){.dtype = arg->dtype, .rank = arg->rank};
   Status st = arg_shape(arg, w->op->problem, t->shape, w->d);
-  if (!st) tensor_dense(t);
-  return st;
+  if (st) return st;
+  int64_t full[TENSOR_MAX_RANK];
+  memcpy(full, t->shape, sizeof full);
+  for (int i = 0; i < t->rank; i++)
+    if (arg->dim[i].name && !strcmp(arg->dim[i].name, "page_size"))
+      t->shape[i] = rows_of_page(w->op->problem, t->shape[i]);
+  tensor_dense(t);
+  *bytes = tensor_span_bytes(t);
+  memcpy(t->shape, full, sizeof full);
+  return ST_OK;
 }
 
 static Status add_bytes(Work *w, const ArgDecl *arg) {
   Tensor t;
-  Status st = shape_of(w, arg, &t);
-  if (!st) w->out->bytes += tensor_span_bytes(&t);
+  uint64_t bytes = 0;
+  Status st = shape_of(w, arg, &t, &bytes);
+  w->out->bytes += bytes;
   return st;
 }
 
@@ -96,8 +107,9 @@ static Status fill_lengths(Work *w, const ArgDecl *arg, const Tensor *t, uint64_
 
 static Status make_tensor(Work *w, const ArgDecl *arg) {
   Tensor t;
-  Status st = shape_of(w, arg, &t);
-  uint64_t bytes = tensor_span_bytes(&t), words = (bytes + 3) / 4 * 4;
+  uint64_t bytes = 0;
+  Status st = shape_of(w, arg, &t, &bytes);
+  uint64_t words = (bytes + 3) / 4 * 4;
   if (!st) st = take(w, words, arg->name, &t.data);
   if (st) return st;
   if (lengths_tensor(arg->name) || arg->sorted) return fill_lengths(w, arg, &t, bytes);

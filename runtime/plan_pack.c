@@ -320,14 +320,24 @@ static Status pack_tensor(Step *step, int i, const Tensor *t, Diag *d) {
   return ST_OK;
 }
 
+// What a shape makes up (pool_pages) is not made up for a kernel that holds numbers against it.
+static Status no_value(const Step *step, const ArgDecl *arg, const Problem *p, Diag *d) {
+  const char *hint = "";
+  int64_t n;
+  if (problem_derived(p, arg->name, &n))
+    hint = arena_printf(d->arena, "; the kernel holds what it reads against it: %s=%lld or more",
+                        arg->name, (long long)n);
+  Place at = {.origin = arg->origin};
+  return diag_error(d, at, "%s: the problem gives no value for %s (%s)%s",
+                    step->variant->tmpl ? step->variant->tmpl->name : step->variant->id, arg->name,
+                    arg->doc ? arg->doc : "", hint);
+}
+
 static Status pack_value(Step *step, int i, const Problem *p, Diag *d) {
   const ArgDecl *arg = &step->variant->args[i];
   const Value *v = problem_value(p, arg->name);
   Place at = {.origin = arg->origin};
-  if (!v)
-    return diag_error(d, at, "%s: the problem gives no value for %s (%s)",
-                     step->variant->tmpl ? step->variant->tmpl->name : step->variant->id, arg->name,
-                     arg->doc ? arg->doc : "");
+  if (!v) return no_value(step, arg, p, d);
   bool whole = dtype_mantissa(arg->dtype) == 0;
   if (whole && v->is_float)
     return diag_error(d, at, "%s=%g: takes a whole number", arg->name, v->f);

@@ -71,6 +71,7 @@ Problem *ceiling_problem(Arena *a, const Problem *p, const Device *dev);
 // A ceiling's own verification: what it read, copied or computed is right, with 1 block, 2 and the
 // plan's.  The Problem may give words; the rest is chosen.
 Status ceiling_verify(Session *s, Device *dev, const char *template_name, const Params *given,
-                      const Problem *p, Verdict *out, Arena *a, Diag *d);
+                      const Problem *p, const VerifyOpts *opts, Verdict *out, Arena *a,
+                      Diag *d);
 
 #endif

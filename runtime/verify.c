@@ -70,20 +70,13 @@ static Status verify_attention(Session *s, DeviceRun *run, const VerifyOpts *opt
 }
 
 // ---- the verdict -------------------------------------------------------------------------------
-static const char *reproduce(Arena *a, const Session *s, const Device *dev,
-                             const char *template_name, const Operator *op,
-                             const VerifyOpts *opts) {
-  char *text = arena_printf(a, "ptxsmith verify %s", template_name);
-  const Params *params = &op->step[0].variant->params;
-  for (int i = 0; i < params->n; i++)
-    text = arena_printf(a, "%s %s=%s", text, params->v[i].name, params->v[i].value);
-  text =
-      arena_printf(a, "%s --problem %s --device %s --seed %llu", text, problem_text(a, op->problem),
-                   device_info(dev)->id, (unsigned long long)opts->seed);
-  if (opts->grid) text = arena_printf(a, "%s --grid %u", text, opts->grid);
+char *reproduce_begin(Arena *a, const VerifyOpts *opts, const char *what) {
+  const char *program = opts->program ? cli_quote(a, opts->program) : "ptxsmith";
+  return arena_printf(a, "%s verify %s", program, what);
+}
+
+char *reproduce_end(Arena *a, const Session *s, const VerifyOpts *opts, char *text) {
   const VariantOpts *build = &opts->build;
-  if (build->hook_path)
-    text = arena_printf(a, "%s --hook %s", text, cli_quote(a, build->hook_path));
   if (build->sm) {
     const char suffix[] = {build->sm_suffix, 0};
     text = arena_printf(a, "%s --target sm_%d%s", text, build->sm, suffix);
@@ -95,6 +88,23 @@ static const char *reproduce(Arena *a, const Session *s, const Device *dev,
     text = arena_printf(a, "%s --schedule %llu", text, (unsigned long long)opts->schedule);
   if (opts->step_limit)
     text = arena_printf(a, "%s --limit %llu", text, (unsigned long long)opts->step_limit);
+  return text;
+}
+
+static const char *reproduce(Arena *a, const Session *s, const Device *dev,
+                             const char *template_name, const Operator *op,
+                             const VerifyOpts *opts) {
+  char *text = reproduce_begin(a, opts, template_name);
+  const Params *params = &op->step[0].variant->params;
+  for (int i = 0; i < params->n; i++)
+    text = arena_printf(a, "%s %s=%s", text, params->v[i].name, params->v[i].value);
+  text =
+      arena_printf(a, "%s --problem %s --device %s --seed %llu", text, problem_text(a, op->problem),
+                   device_info(dev)->id, (unsigned long long)opts->seed);
+  if (opts->grid) text = arena_printf(a, "%s --grid %u", text, opts->grid);
+  if (opts->build.hook_path)
+    text = arena_printf(a, "%s --hook %s", text, cli_quote(a, opts->build.hook_path));
+  text = reproduce_end(a, s, opts, text);
   if (opts->real_args) text = arena_printf(a, "%s %s", text, opts->real_args);
   return text;
 }
@@ -130,13 +140,29 @@ static Status check_inputs_stay(const Operator *op, Diag *d) {
   return ST_OK;
 }
 
+static bool sanitized(const Device *dev, const VerifyOpts *opts) {
+  return opts->sanitize && device_info(dev)->is_sim;
+}
+
+// Of launches that ended: what the sanitizer finds ends them.
+static const char *found_nothing(Arena *a, const VerifyOpts *opts) {
+  return arena_printf(a,
+                      "no race, no access out of bounds, nothing read that was not written, no "
+                      "deadlock; schedule %llu",
+                      (unsigned long long)opts->schedule);
+}
+
 Status verify(Session *s, Device *dev, const char *template_name, const Params *given,
               const Problem *p, const VerifyOpts *opts, Verdict *out, Arena *a, Diag *d) {
   *out = (Verdict){0};
   const TemplateInfo *info;
   Status st = session_template(s, template_name, &info, d);
   if (st != ST_OK) return st;
-  if (info->kind == KIND_CEILING) return ceiling_verify(s, dev, template_name, given, p, out, a, d);
+  if (info->kind == KIND_CEILING) {
+    st = ceiling_verify(s, dev, template_name, given, p, opts, out, a, d);
+    if (sanitized(dev, opts)) out->sanitizer = found_nothing(a, opts);
+    return st;
+  }
   if (info->kind == KIND_HELPER || info->kind == KIND_COMBINE)
     return diag_fail(d, ST_INPUT,
                      "%s makes no answer of its own; verify a template that uses it, or launch it: "
@@ -145,7 +171,7 @@ Status verify(Session *s, Device *dev, const char *template_name, const Params *
   st = lengths_check_whole(p, d);
   if (st != ST_OK) return st;
   DeviceRun run = {.dev = dev, .plan = opts->plan, .seed = opts->seed};
-  run.exact = opts->sanitize && device_info(dev)->is_sim;
+  run.exact = sanitized(dev, opts);
   if (opts->build.hook_path || opts->build.sm) run.plan.build = opts->build;
   st = operator_make(s, template_name, given, p, &run.plan, &run.op, d);
   if (st != ST_OK) return st;
@@ -159,11 +185,7 @@ Status verify(Session *s, Device *dev, const char *template_name, const Params *
     st = verify_attention(s, &run, opts, out, a, d);
   }
   operator_free(run.op);
-  if (run.exact)
-    out->sanitizer = arena_printf(a,
-                                  "no race, no access out of bounds, nothing read that was "
-                                  "not written, no deadlock; schedule %llu",
-                                  (unsigned long long)opts->schedule);
+  if (run.exact) out->sanitizer = found_nothing(a, opts);
   return st == ST_OK ? conclude(out) : st;
 }
 
@@ -213,6 +235,11 @@ int verdict_ran(const Verdict *v) {
   int n = 0;
   for (int i = 0; i < v->ngates; i++) n += v->gate[i].run;
   return n;
+}
+
+char *verdict_passed(Arena *a, const Verdict *v) {
+  return arena_printf(a, "%d gates passed%s", verdict_ran(v),
+                      v->sanitizer ? ", and the sanitizer" : "");
 }
 
 char *verdict_not_run(Arena *a, const Verdict *v) {

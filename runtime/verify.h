@@ -77,6 +77,7 @@ typedef struct VerifyOpts {
   const char *save_dir;   // o.npy, lse.npy; NULL for none
   uint64_t step_limit;    // of sim: also for what runs there whatever the device
   bool sanitize; uint64_t schedule; // how sim was told to run: for the command that repeats it
+  const char *program;              // how that is called; NULL: ptxsmith
   bool quick;             // closed form + expect only (after the timed loop)
   VariantOpts build;
   PlanOpts plan;
@@ -87,7 +88,13 @@ typedef struct VerifyOpts {
 Status verify(Session *s, Device *dev, const char *template_name, const Params *given,
               const Problem *p, const VerifyOpts *opts, Verdict *out, Arena *a, Diag *d);
 
+// "PROGRAM verify TEMPLATE PARAMS", the beginning of the command that repeats a failure, and its
+// end: how sim ran, and the folder of templates.
+char *reproduce_begin(Arena *a, const VerifyOpts *opts, const char *what);
+char *reproduce_end(Arena *a, const Session *s, const VerifyOpts *opts, char *text);
+
 int verdict_ran(const Verdict *v);                 // gates that ran
+char *verdict_passed(Arena *a, const Verdict *v);  // "11 gates passed, and the sanitizer"
 char *verdict_not_run(Arena *a, const Verdict *v); // "integer, one-hot (why), ..": the others; ""
 char *verdict_text(Arena *a, const Verdict *v);    // a line for each gate, what is wrong below it
 

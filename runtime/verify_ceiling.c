@@ -104,14 +104,14 @@ Problem *ceiling_problem(Arena *a, const Problem *p, const Device *dev) {
   return c;
 }
 
-static Status run_all(CeilingRun *r, Verdict *out, Diag *d) {
-  static const char *const names[] = {"1 block", "2 blocks", "plan's grid"};
+static Status run_all(CeilingRun *r, uint32_t grid, Verdict *out, Diag *d) {
+  const char *const names[] = {"1 block", "2 blocks", grid ? "--grid" : "plan's grid"};
   Status st = allocate(r, d);
   out->passed = st == ST_OK;
   for (uint32_t i = 0; i < 3 && st == ST_OK; i++) {
     GateResult *g = &out->gate[out->ngates++];
     *g = (GateResult){.name = names[i], .run = true, .passed = true};
-    st = run_grid(r, i < 2 ? i + 1 : 0, g, d);
+    st = run_grid(r, i < 2 ? i + 1 : grid, g, d);
     out->passed &= st == ST_OK && g->passed;
   }
   return st;
@@ -124,29 +124,32 @@ static int64_t result_words(const Operator *op) {
   return problem_int(op->problem, operator_arg(op, "dst") ? "words" : "threads", 0);
 }
 
-static const char *reproduce(Arena *a, const Session *s, const Operator *op, const Device *dev) {
-  const Variant *v = op->step[0].variant;
-  const char *folder = session_folder(s);
-  return arena_printf(a, "ptxsmith verify %s --problem words=%lld --device %s%s%s", v->id,
-                      (long long)problem_int(op->problem, "words", 0), device_info(dev)->id,
-                      folder ? " --templates " : "", folder ? cli_quote(a, folder) : "");
+static const char *reproduce(Arena *a, const Session *s, const Operator *op, const Device *dev,
+                             const VerifyOpts *opts) {
+  char *text = reproduce_begin(a, opts, op->step[0].variant->id);
+  text = arena_printf(a, "%s --problem words=%lld --device %s", text,
+                      (long long)problem_int(op->problem, "words", 0), device_info(dev)->id);
+  if (opts->grid) text = arena_printf(a, "%s --grid %u", text, opts->grid);
+  return reproduce_end(a, s, opts, text);
 }
 
 Status ceiling_verify(Session *s, Device *dev, const char *template_name, const Params *given,
-                      const Problem *p, Verdict *out, Arena *a, Diag *d) {
+                      const Problem *p, const VerifyOpts *opts, Verdict *out, Arena *a, Diag *d) {
   *out = (Verdict){0};
   CeilingRun r = {.dev = dev};
-  Status st = operator_make(s, template_name, given, ceiling_problem(a, p, dev), NULL, &r.op, d);
+  PlanOpts plan = {.build = opts->build};
+  Status st = operator_make(s, template_name, given, ceiling_problem(a, p, dev), &plan, &r.op, d);
   if (st != ST_OK) return st;
-  out->reproduce = reproduce(a, s, r.op, dev);
+  out->reproduce = reproduce(a, s, r.op, dev, opts);
   if (!output_name(r.op))
     st = diag_fail(d, ST_INPUT, "%s has none of the outputs sums, dst and out", template_name);
   if (st == ST_OK) st = operator_load(r.op, dev, d);
-  if (st == ST_OK) st = operator_plan(r.op, dev, NULL, d);
+  plan.grid = opts->grid;
+  if (st == ST_OK) st = operator_plan(r.op, dev, &plan, d);
   if (st == ST_OK) {
     r.in_words = problem_int(r.op->problem, "words", 0);
     r.out_words = result_words(r.op);
-    st = run_all(&r, out, d);
+    st = run_all(&r, opts->grid, out, d);
   }
   if (r.in_at) device_free(dev, r.in_at);
   if (r.out_at) device_free(dev, r.out_at);

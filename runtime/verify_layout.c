@@ -59,12 +59,10 @@ static Status pack(const Problem *p, const HostTensor *from, bool keys, const La
   return ST_OK;
 }
 
-// Keys of a page that there is memory for: of a page that is far longer than any sequence no more
-// than a tile behind the longest.
 enum { TILE_MOST = 256 };
 
-static int64_t rows_of_page(const Problem *p, int64_t batch, int64_t size) {
-  int64_t longest = 0;
+int64_t rows_of_page(const Problem *p, int64_t size) {
+  int64_t longest = 0, batch = problem_int(p, "batch", 1);
   for (int64_t b = 0; b < batch; b++)
     if (problem_len_k(p, b) > longest) longest = problem_len_k(p, b);
   return size < longest + TILE_MOST ? size : longest + TILE_MOST;
@@ -76,7 +74,7 @@ static Status page(const Problem *p, const HostTensor *from, const HostTensor *t
   int64_t size = problem_int(p, "page_size", 1), pool = 0;
   if (!problem_whole(p, "pool_pages", &pool))
     return diag_fail(d, ST_INPUT, "problem: no value for page_size");
-  int64_t shape[4] = {pool, rows_of_page(p, n[0], size), n[2], n[3]};
+  int64_t shape[4] = {pool, rows_of_page(p, size), n[2], n[3]};
   Status st = host_tensor_make(to, from->t.dtype, 4, shape, l, fill, d);
   to->t.shape[1] = size;
   for (int64_t b = 0; st == ST_OK && b < n[0]; b++)

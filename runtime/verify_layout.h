@@ -34,6 +34,10 @@ Status kernel_inputs(const Operator *op, const AttnInputs *in, uint64_t seed, Ke
                      Diag *d);
 void kernel_inputs_free(KernelInputs *x);
 
+// Keys of a page of `size` that there is memory for: of one that is far longer than any sequence no
+// more than a tile behind the longest.
+int64_t rows_of_page(const Problem *p, int64_t size);
+
 // O and LSE as the kernel writes them, poisoned.
 Status kernel_outputs(const Operator *op, Outputs *out, Diag *d);
 // Back to [batch, longest, ...], where rows that are not there are poison.

@@ -386,10 +386,10 @@ static void mistakes_point_into_the_file(void **state) {
 static void instructions_of_a_rule(void **state) {
   Fixture *f = *state;
   static const char want[] =
-      "abs add and applypriority bfe bfi bfind bmsk bra brev brx clz cnot copysign cos createpolicy "
-      "cvt cvta div dp2a dp4a ex2 exit fma fns ld ldu lg2 lop3 mad mad24 max min mov mul mul24 neg "
-      "not or popc prefetch prefetchu prmt rcp rem ret rsqrt sad selp set setp shf shl shr sin slct "
-      "sqrt sub szext tanh testp xor";
+      "abs add and applypriority bfe bfi bfind bmsk bra brev brx clz cnot copysign cos "
+      "createpolicy cvt cvta div dp2a dp4a ex2 exit fma fns ld ldu lg2 lop3 mad mad24 max min mov "
+      "mul mul24 neg not or popc prefetch prefetchu prmt rcp rem ret rsqrt sad selp set setp shf "
+      "shl shr sin slct sqrt sub szext tanh testp xor";
   const char *stems[512];
   int n = 0;
   for (int i = 0; i < ptx_nforms; i++) {

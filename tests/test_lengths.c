@@ -1,5 +1,6 @@
 // Sequences of different lengths and pages of keys: the Problem's names, the tensors a kernel
 // reads, and the gates for kernels that take them, on the interpreter.
+#include "dense.h"
 #include "verify_kit.h"
 
 static void refuse(Fixture *f, const char *text, const char *why) {
@@ -206,6 +207,32 @@ static void pages_longer_than_all(void **state) {
   device_sim_opts(f->sim, &(SimOpts){.threads = 0});
 }
 
+static uint64_t dense_bytes(Fixture *f, const char *problem) {
+  Dense buffers = {0};
+  Operator *op;
+  fixture_ok(f, operator_make(f->s, "decode_span", NULL, fixture_problem(f, problem), NULL, &op,
+                              f->d));
+  fixture_ok(f, operator_load(op, f->sim, f->d));
+  fixture_ok(f, operator_plan(op, f->sim, NULL, f->d));
+  fixture_ok(f, dense_bind(f->sim, op, 1, &buffers, f->d));
+  fixture_ok(f, operator_launch(op, f->sim, f->d));
+  fixture_ok(f, device_sync(f->sim, f->d));
+  dense_free(f->sim, &buffers);
+  operator_free(op);
+  return buffers.bytes;
+}
+
+// So it is for timing: 300 keys and 256 behind them, whatever the page is.
+static void long_pages_for_timing(void **state) {
+  static const char shape[] = "hq=2,hkv=1,sq=2,seqlens_k=100/0/300,d=64,dtype=f16,chunks=2";
+  Fixture *f = *state;
+  uint64_t least = dense_bytes(f, arena_printf(f->a, "%s,page=556", shape));
+  assert_int_equal(dense_bytes(f, arena_printf(f->a, "%s,page=1000000", shape)), least);
+  // two pages and a spare one, K and V
+  assert_int_equal(least - dense_bytes(f, arena_printf(f->a, "%s,page=555", shape)),
+                   3 * 64 * 2 * 2);
+}
+
 static void variants_that_lack_something(void **state) {
   Fixture *f = *state;
   fixture_refused(f, "decode_fma paged=1", "b=2,hq=2,sq=1,sk=65,d=32",
@@ -283,6 +310,7 @@ int main(void) {
       cmocka_unit_test(prefill),
       cmocka_unit_test(prefill_sanitized),
       cmocka_unit_test(pages_longer_than_all),
+      cmocka_unit_test(long_pages_for_timing),
       cmocka_unit_test(variants_that_lack_something),
       cmocka_unit_test(bad_tables),
   };

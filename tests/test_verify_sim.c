@@ -183,6 +183,18 @@ static void the_repeating_command_is_whole(void **state) {
                          " --device sim --seed 3 --grid 2"};
   for (int i = 0; i < 5; i++)
     if (!strstr(v.reproduce, parts[i])) fail_msg("%s: no \"%s\"", v.reproduce, parts[i]);
+  // the program as it was called, a word of the shell's
+  opts.program = "my build/ptxsmith";
+  v = fixture_verify(f, "decode_splitk head_dim=32", "hq=2,sq=1,sk=9,chunks=2", &opts, ST_OK);
+  const char begin[] = "'my build/ptxsmith' verify decode_splitk head_dim=32 ";
+  assert_int_equal(strncmp(v.reproduce, begin, sizeof begin - 1), 0);
+  // a ceiling's, as the interpreter was told to run it
+  VerifyOpts sanitized = {.sanitize = true, .schedule = 4, .step_limit = 999999, .grid = 3};
+  v = fixture_verify(f, "ceiling_copy", "words=99", &sanitized, ST_OK);
+  assert_non_null(strstr(v.reproduce, " --problem words=99 --device sim --grid 3 --sanitize "
+                                      "--schedule 4 --limit 999999"));
+  assert_string_equal(v.gate[2].name, "--grid");
+  assert_string_equal(verdict_passed(f->a, &v), "3 gates passed, and the sanitizer");
 }
 
 // The Q, K and V of one layer of a real model on real text.
