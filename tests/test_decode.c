@@ -239,8 +239,8 @@ static void in_spans_sanitized(void **state) {
   }
 }
 
-// Pieces that are the blocks of a cluster: more of them than tiles, fewer rows than blocks, more, one item and
-// several for a cluster, tiles of rows that end early, sequences of different lengths.
+// Pieces that are the blocks of a cluster: more of them than tiles, fewer rows than blocks, more,
+// one item and several for a cluster, tiles of rows that end early, sequences of different lengths.
 static void in_clusters(void **state) {
   static const char many[] = "b=3,hq=40,hkv=2,sq=2,sk=150,d=64,dtype=f16,causal=1";
   static const GateCase cases[] = {
