@@ -4,7 +4,7 @@
 
 #include "timer.h"
 
-enum { BENCH_MAX_CEILINGS = 16, BENCH_MAX_PIPES = 16 };
+enum { BENCH_MAX_PIPES = 16 };
 
 typedef struct Pipe { // of the tensor cores, by the instruction and the type
   const char *template_name, *dtype; // static
@@ -14,8 +14,8 @@ typedef struct Pipe { // of the tensor cores, by the instruction and the type
 typedef struct Bench {
   Operator *flush; // reads flush_src; NULL until a cold timing asks for it
   DevPtr flush_src, flush_sums;
-  Ceiling ceiling[BENCH_MAX_CEILINGS];
-  int nceilings;
+  Ceiling *ceiling; // one for each size asked for: measuring one takes seconds
+  int nceilings, ceiling_cap;
   Pipe pipe[BENCH_MAX_PIPES];
   int npipes;
 } Bench;

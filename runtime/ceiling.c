@@ -393,6 +393,18 @@ static uint64_t size_for(Device *dev, uint64_t bytes) {
   return (bytes < least ? least : bytes) / 16 * 16;
 }
 
+static Status remember(Bench *b, const Ceiling *c, Diag *d) {
+  if (b->nceilings == b->ceiling_cap) {
+    int cap = b->ceiling_cap ? 2 * b->ceiling_cap : 16;
+    Ceiling *grown = realloc(b->ceiling, sizeof *grown * (size_t)cap);
+    if (!grown) return diag_fail(d, ST_DEVICE, "out of host memory");
+    b->ceiling = grown;
+    b->ceiling_cap = cap;
+  }
+  b->ceiling[b->nceilings++] = *c;
+  return ST_OK;
+}
+
 Status ceiling_measure(Session *s, Device *dev, uint64_t bytes, Ceiling *out, Diag *d) {
   Bench *b = bench_of(dev);
   if (!b) return diag_fail(d, ST_DEVICE, "out of host memory");
@@ -408,6 +420,5 @@ Status ceiling_measure(Session *s, Device *dev, uint64_t bytes, Ceiling *out, Di
     *out = model_ceiling;
     out->bytes = bytes;
   }
-  if (b->nceilings < BENCH_MAX_CEILINGS) b->ceiling[b->nceilings++] = *out;
-  return ST_OK;
+  return remember(b, out, d);
 }

@@ -3,6 +3,7 @@
 #include "outfile.h"
 #include "planner.h"
 #include "progress.h"
+#include "wire.h"
 
 typedef struct Sweep {
   Cmd *c;
@@ -10,7 +11,7 @@ typedef struct Sweep {
   Tuner tuner;
   Progress progress;
   int64_t done;
-  bool json, wrong, empty;
+  bool json, wrong, empty, on_sim;
   int timed;
   const char *broken;
 } Sweep;
@@ -45,6 +46,8 @@ static Status print_run(Sweep *s, const Run *r, const Rows *rows) {
   const char *row = NULL;
   if (plain) row = planner_row_of(s->tuner.session, s->c->arena, r, rows->v, rows->n);
   if (row) printf("  planner row: %s\n", row);
+  const char *spent = s->on_sim ? NULL : rows_spent(s->c->arena, rows);
+  if (spent) printf("  %s\n", spent);
   putchar('\n');
   fflush(stdout); // the next run may take long
   return ST_OK;
@@ -61,6 +64,7 @@ static Status one_run(Sweep *s, const Run *r, int64_t n) {
     if (st && st != ST_INTERRUPTED) return st;
     if (!o.fields.n) break; // Ctrl-C between two points
     rows_add(s->c->arena, &rows, &o);
+    s->on_sim |= wire_number(&o.fields, "modelled") != 0; // its times are nobody's
     if (s->json) cmd_outcome_json(s->c, r, &o);
   }
   s->wrong |= rows.wrong > 0;

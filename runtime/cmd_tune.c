@@ -1,4 +1,5 @@
 #include "cmd_tune.h"
+#include "spent.h"
 #include "wire.h"
 
 #include <limits.h>
@@ -87,6 +88,18 @@ void rows_add(Arena *a, Rows *rows, const Outcome *o) {
     rows->broken = arena_printf(a, "%s %s: %s", params_get(&o->fields, "point"),
                                 outcome_name(o->kind), o->why);
   *arena_push(a, rows->v, rows->n, rows->cap) = o->fields;
+}
+
+char *rows_spent(Arena *a, const Rows *rows) {
+  Spent sum = {0};
+  int n = 0;
+  for (int r = 0; r < rows->n; r++) {
+    const Params *row = &rows->v[r];
+    if (params_get(row, "stored") || !params_get(row, spent_names[SPENT_TIME])) continue;
+    n++;
+    for (int i = 0; i < SPENT_PLACES_N; i++) sum.s[i] += wire_number(row, spent_names[i]);
+  }
+  return n ? spent_text(a, &sum, n) : NULL;
 }
 
 Status cmd_tune_verdict(bool wrong, const char *broken, Diag *d) {

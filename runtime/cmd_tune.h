@@ -21,6 +21,8 @@ typedef struct Rows {
   const char *broken; // the first that ended its worker, its device or is no good PTX; NULL: none
 } Rows;
 void rows_add(Arena *a, Rows *rows, const Outcome *o);
+// spent_text of those that were measured now; NULL where there are none.
+char *rows_spent(Arena *a, const Rows *rows);
 // What is wrong with a run whose points were all tried, in the end.  ST_OK or ST_FAILED.
 Status cmd_tune_verdict(bool wrong, const char *broken, Diag *d);
 

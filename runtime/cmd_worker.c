@@ -1,12 +1,17 @@
 // worker: runs the candidates that a sweep sends over standard input (worker.h has the protocol).
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "cmd.h"
 #include "measure.h"
+#include "verify_kept.h"
 #include "wire.h"
 #include "worker.h"
 
@@ -95,9 +100,11 @@ static void reply_fields(const Measurement *m, const DeviceInfo *dev, Arena *a, 
     params_set(a, out, texts[i].name, texts[i].value);
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
     params_set(a, out, numbers[i].name, arena_printf(a, "%.17g", numbers[i].value));
+  for (int i = 0; i < SPENT_PLACES_N; i++)
+    params_set(a, out, spent_names[i], arena_printf(a, "%.4f", m->spent.s[i]));
 }
 
-static void run_job(Cmd *c, Arena *a, const Params *fields, Diag *d) {
+static void run_job(Cmd *c, Kept *kept, Arena *a, const Params *fields, Diag *d) {
   Job job;
   Measurement found = {0};
   Session *s;
@@ -109,6 +116,7 @@ static void run_job(Cmd *c, Arena *a, const Params *fields, Diag *d) {
     return;
   }
   st = read_job(c, a, fields, &job, d);
+  job.opts.verify.kept = kept;
   if (!st)
     st = measure_variant(s, dev, job.template_name, &job.params, job.problem, &job.opts, &found, a,
                          d);
@@ -123,22 +131,34 @@ static void run_job(Cmd *c, Arena *a, const Params *fields, Diag *d) {
   say("done", a, &reply);
 }
 
+// Tensors of many MB come and go with every gate.  Their memory stays this process's: the system
+// hands out empty pages, one by one.
+static void keep_memory(void) {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, INT_MAX);
+#endif
+}
+
 Status cmd_worker(Cmd *c) {
   prctl(PR_SET_PDEATHSIG, SIGKILL); // never outlives the sweep that started it
+  keep_memory();
   char *line = NULL;
   size_t cap = 0;
+  Kept *kept = kept_new(kept_room());
   while (getline(&line, &cap, stdin) > 0) {
     Arena *a = arena_new();
     Diag *d = diag_new();
     const char *verb;
     Params fields = {0};
     if (wire_parse(a, line, &verb, &fields) && !strcmp(verb, "job"))
-      run_job(c, a, &fields, d);
+      run_job(c, kept, a, &fields, d);
     else
       say_failed(a, ST_INPUT, "not a job", false);
     diag_free(d);
     arena_free(a);
   }
+  kept_free(kept);
   free(line);
   return ST_OK;
 }

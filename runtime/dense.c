@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parallel.h"
 #include "verify_data.h"
 #include "verify_layout.h"
 
@@ -60,28 +61,42 @@ static Status take(Work *w, uint64_t bytes, const char *what, DevPtr *p) {
   return st;
 }
 
-// Sum of four uniform numbers, variance 1 (splitmix64).
-static double near_normal(uint64_t *state) {
-  double sum = 0;
-  for (int i = 0; i < 4; i++) {
-    uint64_t z = *state += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    sum += (double)((z ^ z >> 31) >> 11) * 0x1p-53 - 0.5;
+typedef struct Block {
+  uint64_t state;
+  Dtype dtype;
+  char *to;
+} Block;
+
+// Sums of four uniform numbers, variance 1 (splitmix64: its state is a counter).
+static void near_normal(void *ctx, int chunk, int64_t from, int64_t to) {
+  (void)chunk;
+  const Block *b = ctx;
+  const uint64_t step = 0x9e3779b97f4a7c15;
+  int64_t size = dtype_bytes(b->dtype);
+  for (int64_t n = from; n < to; n++) {
+    double sum = 0;
+    for (uint64_t i = 1; i <= 4; i++) {
+      uint64_t z = b->state + (4 * (uint64_t)n + i) * step;
+      z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+      z = (z ^ z >> 27) * 0x94d049bb133111eb;
+      sum += (double)((z ^ z >> 31) >> 11) * 0x1p-53 - 0.5;
+    }
+    dtype_store(b->dtype, b->to + n * size, sum * 1.7320508075688772);
   }
-  return sum * 1.7320508075688772;
 }
 
 // A block of random elements, doubled on the device until the tensor is full: timing asks for
 // ordinary numbers, not for different ones.
 static Status fill_random(Work *w, const Tensor *t, DevPtr p, uint64_t bytes) {
-  enum { BLOCK = 1 << 20 };
+  enum { BLOCK = 1 << 20, SHORT_LOOP = 1 << 14 };
   uint64_t size = (uint64_t)dtype_bytes(t->dtype), n = bytes / size;
   if (n > BLOCK) n = BLOCK;
   char *block = malloc(n * size + 1);
   if (!block) return diag_fail(w->d, ST_DEVICE, "out of host memory");
-  uint64_t state = w->seed + 0x632be59bd9b4e019 * (uint64_t)w->out->n;
-  for (uint64_t i = 0; i < n; i++) dtype_store(t->dtype, block + i * size, near_normal(&state));
+  parallel_ranges((int64_t)n, SHORT_LOOP, near_normal,
+                  &(Block){.state = w->seed + 0x632be59bd9b4e019 * (uint64_t)w->out->n,
+                           .dtype = t->dtype,
+                           .to = block});
   uint64_t have = n * size;
   Status st = device_write(w->dev, p, block, have, w->d);
   free(block);

@@ -31,14 +31,13 @@ static void count_work(const Operator *op, Measurement *m) {
   m->bytes = problem_kv_bytes(op->problem);
 }
 
+// `op` is loaded and planned.
 static Status time_variant(Session *s, Device *dev, Operator *op, const MeasureOpts *o,
                            Measurement *out, Arena *a, Diag *d) {
   Dense buffers = {0};
-  begin(o, "load");
-  Status st = operator_load(op, dev, d);
-  if (!st) st = operator_plan(op, dev, &o->verify.plan, d);
-  if (!st) st = dense_bind(dev, op, o->verify.seed, &buffers, d);
   begin(o, "time");
+  SpentOn was = spent_on(&out->spent, SPENT_TIME);
+  Status st = dense_bind(dev, op, o->verify.seed, &buffers, d);
   if (!st) st = time_operator(s, dev, op, &o->time, &out->timing, d);
   if (!st) {
     out->id = arena_strdup(a, op->step[0].variant->id);
@@ -50,6 +49,7 @@ static Status time_variant(Session *s, Device *dev, Operator *op, const MeasureO
     ceiling_pipe(op->step[0].variant->ptx->text, &out->pipe, &out->pipe_dtype);
   }
   dense_free(dev, &buffers);
+  spent_on(&out->spent, was);
   return st;
 }
 
@@ -94,31 +94,81 @@ Problem *measure_class(Arena *a, TemplateKind kind, const Problem *p) {
   return c;
 }
 
+// A ceiling is verified on kernels of its own.
+static Status measure_ceiling(Session *s, Device *dev, const char *template_name,
+                              const Params *given, const Problem *p, const MeasureOpts *opts,
+                              Measurement *out, Arena *a, Diag *d) {
+  Operator *op = NULL;
+  p = ceiling_problem(a, p, dev);
+  begin(opts, "verify");
+  Status st = verify(s, dev, template_name, given, p, &opts->verify, &out->before, a, d);
+  if (st) return st;
+  begin(opts, "load");
+  SpentOn was = spent_on(&out->spent, SPENT_LOAD);
+  st = operator_make(s, template_name, given, p, &opts->verify.plan, &op, d);
+  if (!st) st = operator_load(op, dev, d);
+  if (!st) st = operator_plan(op, dev, &opts->verify.plan, d);
+  spent_on(&out->spent, was);
+  if (!st) st = time_variant(s, dev, op, opts, out, a, d);
+  operator_free(op);
+  if (st) return st;
+  begin(opts, "verify again");
+  return verify(s, dev, template_name, given, p, &opts->verify, &out->after, a, d);
+}
+
+// The timed problem has the parameters of the verified one: the same kernels run it.
+static Status plan_timed(Operator *op, Device *dev, const TemplateInfo *info, const Problem *p,
+                         const PlanOpts *plan, Diag *d) {
+  Params own = {0};
+  const Params *has = &op->step[0].variant->params;
+  for (int i = 0; i < has->n; i++) params_set(op->arena, &own, has->v[i].name, has->v[i].value);
+  Status st = problem_fix_params(op->arena, p, info, &own, d);
+  return st ? st : operator_replan(op, p, dev, plan, d);
+}
+
+// One load of the kernels for the gates before, the timed loop and the gates after: what is timed
+// is what was verified, to the module.
+static Status measure_loaded(Session *s, Device *dev, const TemplateInfo *info,
+                             const Params *given, const Problem *p, const MeasureOpts *opts,
+                             Measurement *out, Arena *a, Diag *d) {
+  const Problem *check = measure_class(a, info->kind, p);
+  VerifyOpts verify = opts->verify;
+  verify.spent = &out->spent;
+  Operator *op = NULL;
+  begin(opts, "load");
+  Status st = verify_load(s, dev, info->name, given, check, &verify, &op, d);
+  if (st) return st;
+  begin(opts, "verify");
+  st = verify_loaded(s, dev, info->name, op, check, &verify, &out->before, a, d);
+  if (!st) st = plan_timed(op, dev, info, p, &verify.plan, d);
+  if (!st) st = time_variant(s, dev, op, opts, out, a, d);
+  if (!st) {
+    begin(opts, "verify again");
+    verify.quick = true; // a kernel that drifts is a wrong kernel
+    verify.save_dir = NULL;
+    st = verify_loaded(s, dev, info->name, op, check, &verify, &out->after, a, d);
+  }
+  operator_free(op);
+  return st;
+}
+
 Status measure_variant(Session *s, Device *dev, const char *template_name, const Params *given,
                        const Problem *p, const MeasureOpts *opts, Measurement *out, Arena *a,
                        Diag *d) {
   *out = (Measurement){0};
   const TemplateInfo *info;
   if (session_template(s, template_name, &info, d) != ST_OK) return ST_INPUT;
-  if (info->kind == KIND_CEILING) p = ceiling_problem(a, p, dev);
-  begin(opts, "verify");
-  const Problem *check = measure_class(a, info->kind, p);
-  Status st = verify(s, dev, template_name, given, check, &opts->verify, &out->before, a, d);
-  if (st) return st;
-  Operator *op = NULL;
-  st = operator_make(s, template_name, given, p, &opts->verify.plan, &op, d);
-  if (!st) st = time_variant(s, dev, op, opts, out, a, d);
-  operator_free(op);
-  if (st) return st;
-  begin(opts, "verify again");
-  VerifyOpts again = opts->verify; // a kernel that drifts is a wrong kernel
-  again.quick = true;
-  again.save_dir = NULL;
-  st = verify(s, dev, template_name, given, check, &again, &out->after, a, d);
+  spent_on(&out->spent, SPENT_OTHER);
+  Status st = info->kind == KIND_CEILING
+                  ? measure_ceiling(s, dev, template_name, given, p, opts, out, a, d)
+                  : measure_loaded(s, dev, info, given, p, opts, out, a, d);
   out->verified = !st;
   if (st) return st;
   begin(opts, "ceiling");
-  return hold_against_roof(s, dev, out, a, d);
+  spent_on(&out->spent, SPENT_CEILING);
+  st = hold_against_roof(s, dev, out, a, d);
+  spent_on(&out->spent, SPENT_OTHER);
+  return st;
 }
 
 const char *measure_failure(const Measurement *m, Arena *a) {

@@ -29,6 +29,7 @@ typedef struct Measurement {
   double rate, roof;     // GB/s or GFLOP/s: found, and the ceiling's
   const char *roof_of;   // "read", "copy", "f32", "ceiling_wgmma dtype=bf16"; on sim "tensor bf16"
   const char *pipe, *pipe_dtype; // ceiling_pipe() of the first step; NULL: none
+  Spent spent;                   // where the time of the whole measurement went
 } Measurement;
 
 // ST_FAILED when verification fails (the Verdict says which gate), other statuses when it could not

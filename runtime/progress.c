@@ -39,14 +39,18 @@ void progress_line(const Progress *p, int64_t done, double seconds, char *out, s
   snprintf(at + n, room - (size_t)n, ", %s", left);
 }
 
+bool progress_due(const Progress *p, double t) {
+  if (p->live) return p->drawn == 0 || t - p->drawn >= 0.1;
+  return t - (p->drawn > 0 ? p->drawn : p->began) >= 60;
+}
+
 void progress_at(Progress *p, int64_t done) {
-  if (!p->live) return;
   double t = now();
-  if (p->drawn > 0 && t - p->drawn < 0.1) return;
+  if (!progress_due(p, t)) return;
   p->drawn = t;
   char line[160];
   progress_line(p, done, t - p->began, line, sizeof line);
-  fprintf(p->to, "\r\033[K%s", line);
+  fprintf(p->to, p->live ? "\r\033[K%s" : "%s\n", line);
   fflush(p->to);
 }
 

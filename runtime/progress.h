@@ -1,5 +1,5 @@
-// Progress of long work on a terminal: what, count, rate, time left, on one line that is redrawn.
-// Silent when the stream is not a terminal.
+// Progress of long work: what, count, rate, time left; on a terminal one line that is redrawn, in a
+// file or pipe a line a minute.
 #ifndef PTXSMITH_PROGRESS_H
 #define PTXSMITH_PROGRESS_H
 
@@ -18,6 +18,8 @@ typedef struct Progress {
 // total 0: not known, no time left is shown.
 void progress_begin(Progress *p, FILE *to, const char *what, int64_t total);
 void progress_at(Progress *p, int64_t done); // cheap: draws ten times a second at most
+// Is it time to draw, `t` seconds by that clock?
+bool progress_due(const Progress *p, double t);
 void progress_clear(Progress *p);            // wipes the line, before other output and at the end
 
 // The line for `done` units after `seconds`, as drawn; for tests.

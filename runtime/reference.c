@@ -24,8 +24,9 @@
 #include <unistd.h>
 
 // Queries of one task; its heads are all that share a key head.  Where rows are sampled a task has
-// as many, from that many times the queries: a row's own work is little beside reading the keys.
-enum { TASK_ROWS = 16, DRAWN_ROWS = 1024 };
+// as many, from that many times the queries: a row's own work is little beside reading the keys,
+// so a large problem's tasks have LONG_ROWS rows.
+enum { TASK_ROWS = 16, LONG_ROWS = 64, LONG_TASKS = 64, DRAWN_ROWS = 1024 };
 #define DRAWN_FLOPS 0x1p31
 
 static Shape shape_of(const Problem *p, const AttnInputs *in, const ReferenceOpts *opts) {
@@ -43,6 +44,11 @@ static Shape shape_of(const Problem *p, const AttnInputs *in, const ReferenceOpt
   n.padded = ((n.dim > n.dim_v ? n.dim : n.dim_v) + REF_KEYS - 1) / REF_KEYS * REF_KEYS;
   n.scale = problem_float(p, "scale", 1 / sqrt((double)n.dim));
   return n;
+}
+
+// Scores of a row, and some more: rows a power of two apart would share few lines of a cache.
+static int64_t score_room(const Shape *n) {
+  return (n->seqlen_k + REF_KEYS - 1) / REF_KEYS * REF_KEYS + REF_KEYS;
 }
 
 // Widening by bits: f16's exponent and fraction land in f32's fields, 2^112 corrects the bias (and
@@ -126,7 +132,7 @@ static void scores32(const Worker *w, const float *q, float *s) {
 static void draw_scores(Worker *w, int64_t b, int64_t hkv, const Row *rows, int nrows) {
   const Shape *n = &w->job->n;
   Order order = order_of(w->draw, n->dim);
-  int64_t ld = (n->seqlen_k + REF_KEYS - 1) / REF_KEYS * REF_KEYS;
+  int64_t ld = score_room(n);
   for (int r = 0; r < nrows; r++)
     for (int64_t x = 0; x < n->dim; x++)
       w->q32[r * n->padded + x] = (float)w->q[r * n->padded + order_at(&order, x)];
@@ -144,7 +150,7 @@ static void draw_scores(Worker *w, int64_t b, int64_t hkv, const Row *rows, int 
 
 static void all_scores(Worker *w, int64_t b, int64_t hkv, const Row *rows, int nrows) {
   const Shape *n = &w->job->n;
-  int64_t ld = (n->seqlen_k + REF_KEYS - 1) / REF_KEYS * REF_KEYS;
+  int64_t ld = score_room(n);
   for (int64_t j = 0; j < n->seqlen_k; j += REF_KEYS) {
     load_keys(w, b, hkv, j);
     for (int r = 0; r < nrows; r++) {
@@ -157,7 +163,7 @@ static void all_scores(Worker *w, int64_t b, int64_t hkv, const Row *rows, int n
 
 static void weigh_values(Worker *w, int64_t b, int64_t hkv, const Row *rows, int nrows) {
   const Shape *n = &w->job->n;
-  int64_t ld = (n->seqlen_k + REF_KEYS - 1) / REF_KEYS * REF_KEYS, most = 0, least = n->seqlen_k;
+  int64_t ld = score_room(n), most = 0, least = n->seqlen_k;
   for (int r = 0; r < nrows; r++) least = rows[r].first < least ? rows[r].first : least;
   for (int r = 0; r < nrows; r++) most = rows[r].visible > most ? rows[r].visible : most;
   Order order = order_of(w->draw, most - least);
@@ -235,7 +241,7 @@ static int choose_rows(const Job *job, int64_t b, int64_t hkv, int64_t q0, Row *
 // The first draw makes the answer as well.
 static Status run_draw(Worker *w, int64_t b, int64_t hkv, Row *rows, int nrows) {
   const Shape *n = &w->job->n;
-  int64_t ld = (n->seqlen_k + REF_KEYS - 1) / REF_KEYS * REF_KEYS;
+  int64_t ld = score_room(n);
   memset(w->o32, 0, sizeof *w->o32 * (size_t)(nrows * n->padded));
   if (w->draw) draw_scores(w, b, hkv, rows, nrows);
   else all_scores(w, b, hkv, rows, nrows);
@@ -255,7 +261,7 @@ static Status run_task(Worker *w, int64_t task) {
   const Shape *n = &w->job->n;
   int64_t block = task % w->job->blocks, bh = task / w->job->blocks;
   int64_t hkv = bh % n->heads_kv, b = bh / n->heads_kv;
-  Row *rows = malloc(sizeof *rows * (size_t)((TASK_ROWS + 1) * n->group));
+  Row *rows = malloc(sizeof *rows * (size_t)((w->job->rows + 1) * n->group));
   if (!rows) return diag_fail(w->diag, ST_INPUT, "reference: out of host memory");
   int nrows = choose_rows(w->job, b, hkv, block * w->job->span, rows);
   memset(w->o, 0, sizeof *w->o * (size_t)(nrows * n->padded));
@@ -278,8 +284,8 @@ static Status run_task(Worker *w, int64_t task) {
 // ---- threads and memory ------------------------------------------------------------------------
 static bool worker_alloc(Worker *w) {
   const Shape *n = &w->job->n;
-  size_t rows = (size_t)((TASK_ROWS + 1) * n->group), pad = (size_t)n->padded + 1;
-  size_t keys = (size_t)((n->seqlen_k + REF_KEYS - 1) / REF_KEYS * REF_KEYS) + 1;
+  size_t rows = (size_t)((w->job->rows + 1) * n->group), pad = (size_t)n->padded + 1;
+  size_t keys = (size_t)score_room(n);
   w->kt = calloc(pad * REF_KEYS, sizeof *w->kt), w->kt32 = calloc(pad * REF_KEYS, sizeof *w->kt32);
   w->v = calloc(pad, sizeof *w->v), w->v32 = calloc(pad, sizeof *w->v32);
   w->s = calloc(rows * keys, sizeof *w->s), w->s32 = calloc(rows * keys, sizeof *w->s32);
@@ -364,6 +370,14 @@ int reference_draws(const Problem *p, const ReferenceOpts *opts) {
   return draws < 1 ? 1 : draws > REF_DRAWS ? REF_DRAWS : (int)draws;
 }
 
+static void cut_tasks(Job *job, int64_t rows) {
+  const Shape *n = &job->n;
+  job->rows = rows;
+  job->span = rows * (job->opts->every > 1 ? job->opts->every : 1);
+  job->blocks = (n->seqlen_q + job->span - 1) / job->span;
+  job->tasks = n->batch * n->heads_kv * job->blocks;
+}
+
 Status reference_rows(const Problem *p, const AttnInputs *in, const ReferenceOpts *opts,
                       Reference *out, Diag *d) {
   Job job = {.n = shape_of(p, in, opts),
@@ -380,10 +394,13 @@ Status reference_rows(const Problem *p, const AttnInputs *in, const ReferenceOpt
     return diag_fail(d, ST_INPUT, "reference: not enough host memory for %lld rows",
                      (long long)rows);
   }
-  job.span = TASK_ROWS * (opts->every > 1 ? opts->every : 1);
-  job.blocks = (n->seqlen_q + job.span - 1) / job.span;
-  job.tasks = n->batch * n->heads_kv * job.blocks;
   job.draws = out->draws = reference_draws(p, opts);
+  cut_tasks(&job, TASK_ROWS);
+  // A row by itself comes out the same in any company, but for what is cut where its task says.
+  int64_t tasks = job.tasks;
+  if (job.draws == 1 && n->dtype != DT_E4M3 && n->group < LONG_ROWS / TASK_ROWS)
+    cut_tasks(&job, LONG_ROWS / n->group);
+  if (job.tasks < LONG_TASKS && tasks != job.tasks) cut_tasks(&job, TASK_ROWS);
   Status st = run_job(&job, reference_threads(opts->threads), d);
   if (st != ST_OK) reference_free(out);
   return st;

@@ -22,7 +22,7 @@ typedef struct Job {
   Reference *out;
   const ReferenceMath *math;
   int64_t tasks, blocks; // tasks = batch x heads_kv x blocks of queries
-  int64_t span;          // queries of a block
+  int64_t span, rows;    // queries of a block; rows of them and of one head that are wanted
   int draws;
   atomic_llong next;
   atomic_int status;

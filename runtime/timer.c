@@ -177,6 +177,7 @@ Status time_operator(Session *s, Device *dev, const Operator *op, const TimeOpts
 static void bench_free(Device *dev) {
   Bench *b = dev->bench;
   if (b) operator_free(b->flush); // buffers go with the device
+  if (b) free(b->ceiling);
   free(b);
   dev->bench = NULL;
 }

@@ -45,7 +45,8 @@ static Status verify_attention(Session *s, DeviceRun *run, const VerifyOpts *opt
                                Arena *a, Diag *d) {
   Runner runner;
   DeviceOracle oracle = {
-      .session = s, .dev = run->dev, .hook_path = run->plan.build.hook_path, .seed = opts->seed};
+      .session = s, .dev = run->dev, .hook_path = run->plan.build.hook_path, .seed = opts->seed,
+      .kept = opts->kept};
   GateRun g = {.runner = &runner,
                .problem = problem_copy(a, run->op->problem),
                .opts = opts,
@@ -152,17 +153,18 @@ static const char *found_nothing(Arena *a, const VerifyOpts *opts) {
                       (unsigned long long)opts->schedule);
 }
 
-Status verify(Session *s, Device *dev, const char *template_name, const Params *given,
-              const Problem *p, const VerifyOpts *opts, Verdict *out, Arena *a, Diag *d) {
-  *out = (Verdict){0};
+static PlanOpts plan_of(const VerifyOpts *opts) {
+  PlanOpts plan = opts->plan;
+  if (opts->build.hook_path || opts->build.sm) plan.build = opts->build;
+  return plan;
+}
+
+Status verify_load(Session *s, Device *dev, const char *template_name, const Params *given,
+                   const Problem *p, const VerifyOpts *opts, Operator **out, Diag *d) {
+  *out = NULL;
   const TemplateInfo *info;
   Status st = session_template(s, template_name, &info, d);
   if (st != ST_OK) return st;
-  if (info->kind == KIND_CEILING) {
-    st = ceiling_verify(s, dev, template_name, given, p, opts, out, a, d);
-    if (sanitized(dev, opts)) out->sanitizer = found_nothing(a, opts);
-    return st;
-  }
   if (info->kind == KIND_HELPER || info->kind == KIND_COMBINE)
     return diag_fail(d, ST_INPUT,
                      "%s makes no answer of its own; verify a template that uses it, or launch it: "
@@ -170,23 +172,54 @@ Status verify(Session *s, Device *dev, const char *template_name, const Params *
                      template_name);
   st = lengths_check_whole(p, d);
   if (st != ST_OK) return st;
-  DeviceRun run = {.dev = dev, .plan = opts->plan, .seed = opts->seed};
-  run.exact = sanitized(dev, opts);
-  if (opts->build.hook_path || opts->build.sm) run.plan.build = opts->build;
-  st = operator_make(s, template_name, given, p, &run.plan, &run.op, d);
-  if (st != ST_OK) return st;
-  st = check_inputs_stay(run.op, d);
-  if (st == ST_OK) st = operator_load(run.op, dev, d);
-  if (st == ST_OK) st = operator_plan(run.op, dev, &run.plan, d);
+  SpentOn was = spent_on(opts->spent, SPENT_LOAD);
+  PlanOpts plan = plan_of(opts);
+  st = operator_make(s, template_name, given, p, &plan, out, d);
+  if (st == ST_OK) st = check_inputs_stay(*out, d);
+  if (st == ST_OK) st = operator_load(*out, dev, d);
+  spent_on(opts->spent, was);
+  if (st == ST_OK) return ST_OK;
+  operator_free(*out);
+  *out = NULL;
+  return st;
+}
+
+Status verify_loaded(Session *s, Device *dev, const char *template_name, Operator *op,
+                     const Problem *p, const VerifyOpts *opts, Verdict *out, Arena *a, Diag *d) {
+  *out = (Verdict){0};
+  DeviceRun run = {.dev = dev,
+                   .op = op,
+                   .plan = plan_of(opts),
+                   .seed = opts->seed,
+                   .exact = sanitized(dev, opts),
+                   .spent = opts->spent};
+  Status st = operator_replan(op, p, dev, &run.plan, d);
   if (st == ST_OK) {
-    const Operator *op = run.op;
     out->note = grid_note(a, op, opts->plan.grid);
     out->reproduce = reproduce(a, s, dev, template_name, op, opts);
     st = verify_attention(s, &run, opts, out, a, d);
+    device_run_end(&run);
   }
-  operator_free(run.op);
   if (run.exact) out->sanitizer = found_nothing(a, opts);
   return st == ST_OK ? conclude(out) : st;
+}
+
+Status verify(Session *s, Device *dev, const char *template_name, const Params *given,
+              const Problem *p, const VerifyOpts *opts, Verdict *out, Arena *a, Diag *d) {
+  *out = (Verdict){0};
+  const TemplateInfo *info;
+  Operator *op = NULL;
+  Status st = session_template(s, template_name, &info, d);
+  if (st != ST_OK) return st;
+  if (info->kind == KIND_CEILING) {
+    st = ceiling_verify(s, dev, template_name, given, p, opts, out, a, d);
+    if (sanitized(dev, opts)) out->sanitizer = found_nothing(a, opts);
+    return st;
+  }
+  st = verify_load(s, dev, template_name, given, p, opts, &op, d);
+  if (st == ST_OK) st = verify_loaded(s, dev, template_name, op, p, opts, out, a, d);
+  operator_free(op);
+  return st;
 }
 
 // ---- text --------------------------------------------------------------------------------------

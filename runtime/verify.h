@@ -3,6 +3,7 @@
 #define PTXSMITH_VERIFY_H
 
 #include "plan.h"
+#include "spent.h"
 
 // Host tensors: dense or strided memory of the tensor's dtype; data may be NULL when empty.
 typedef struct HostTensor { Tensor t; void *host; uint64_t bytes; } HostTensor;
@@ -81,12 +82,23 @@ typedef struct VerifyOpts {
   bool quick;             // closed form + expect only (after the timed loop)
   VariantOpts build;
   PlanOpts plan;
+  Spent *spent;           // where its time goes; NULL: nobody asks
+  struct Kept *kept;      // what earlier runs on this device left (verify_kept.h); NULL: nothing
+  double host_flops;      // of a problem that the host's oracle answers whole; 0: 2^34
 } VerifyOpts;
 
 // Runs every gate that applies.  ST_FAILED when one fails (the Verdict says which), other statuses
 // when it could not be run at all.
 Status verify(Session *s, Device *dev, const char *template_name, const Params *given,
               const Problem *p, const VerifyOpts *opts, Verdict *out, Arena *a, Diag *d);
+
+// Its two parts, for whoever runs and times the same kernels besides (but no ceiling): an Operator
+// of p's parameters, loaded once; its gates, as often as wanted.  They leave it planned and bound
+// for a problem of their own.
+Status verify_load(Session *s, Device *dev, const char *template_name, const Params *given,
+                   const Problem *p, const VerifyOpts *opts, Operator **out, Diag *d);
+Status verify_loaded(Session *s, Device *dev, const char *template_name, Operator *op,
+                     const Problem *p, const VerifyOpts *opts, Verdict *out, Arena *a, Diag *d);
 
 // "PROGRAM verify TEMPLATE PARAMS", the beginning of the command that repeats a failure, and its
 // end: how sim ran, and the folder of templates.

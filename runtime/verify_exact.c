@@ -14,14 +14,14 @@ static const char *const form_names[FORMS] = {"closed-form", "integer", "constan
                                               "one-hot"};
 
 typedef struct EqualV {
-  const Problem *problem;
+  const int64_t *keys; // of each sequence
   int64_t heads, dim;
 } EqualV;
 
 // The key whose one-hot sits in column e of (batch b, head h): the first, the last, its neighbours,
 // then spread over all keys, differently in each head.
 static int64_t probe(const EqualV *x, int64_t b, int64_t h, int64_t e) {
-  int64_t n = problem_len_k(x->problem, b), slot = e / FORMS, at = b * x->heads + h;
+  int64_t n = x->keys[b], slot = e / FORMS, at = b * x->heads + h;
   if (n == 0) return 0;
   if (slot == 0) return at % n;
   if (slot == 1) return n - 1 - at % n;
@@ -193,27 +193,35 @@ static double nought(void *ctx, int64_t b, int64_t j, int64_t h, int64_t e) {
   return 0;
 }
 
+static Status equal_case(void *ctx, KeptCase *out, Diag *d) {
+  const CaseMaker *x = ctx;
+  AttnInputs *in = &out->in;
+  Status st = inputs_make(x->p, x->g->runner->in_dtype, FILL_NAN, in, d);
+  if (st == ST_OK) st = reference_room(x->p, &out->ref, d);
+  if (st != ST_OK) return st;
+  int64_t *keys = arena_array(x->g->arena, int64_t, (size_t)in->v.t.shape[0] + 1);
+  for (int64_t b = 0; b < in->v.t.shape[0]; b++) keys[b] = problem_len_k(x->p, b);
+  EqualV v = {.keys = keys, .heads = in->v.t.shape[2], .dim = in->v.t.shape[3]};
+  host_fill_with(&in->q, nought, NULL);
+  host_fill_random(&in->k, x->g->opts->seed + 11, 1);
+  host_fill_with(&in->v, equal_value, &v);
+  inputs_end(x->p, in);
+  SpentOn was = spent_on(x->g->opts->spent, SPENT_REFERENCE);
+  st = expected_means(x->p, in, &out->ref, d);
+  spent_on(x->g->opts->spent, was);
+  return st;
+}
+
 static Status equal_weights(GateRun *g, const Problem *p, bool only_one_hot, Diag *d) {
-  AttnInputs in;
-  Reference ref = {0};
+  const KeptCase *c;
   Outputs out = {0};
-  Status st = inputs_make(p, g->runner->in_dtype, FILL_NAN, &in, d);
-  if (st == ST_OK) st = reference_room(p, &ref, d);
-  if (st == ST_OK) {
-    EqualV v = {.problem = p, .heads = in.v.t.shape[2], .dim = in.v.t.shape[3]};
-    host_fill_with(&in.q, nought, NULL);
-    host_fill_random(&in.k, g->opts->seed + 11, 1);
-    host_fill_with(&in.v, equal_value, &v);
-    inputs_end(p, &in);
-    st = expected_means(p, &in, &ref, d);
-  }
-  if (st == ST_OK) {
-    st = g->runner->run(g->runner->ctx, p, &in, g->opts->grid, &out, d);
-  }
-  if (st == ST_OK) compare_forms(g, p, &ref, &out, only_one_hot);
+  Status st = gate_case(g, "equal weights", p, equal_case, NULL, &c, d);
+  if (st == ST_OK) st = gate_run(g, p, c, g->opts->grid, &out, d);
+  SpentOn was = spent_on(g->opts->spent, SPENT_COMPARE);
+  if (st == ST_OK) compare_forms(g, p, &c->ref, &out, only_one_hot);
   outputs_free(&out);
-  reference_free(&ref);
-  inputs_free(&in);
+  kept_release(c);
+  spent_on(g->opts->spent, was);
   return st;
 }
 
@@ -261,6 +269,15 @@ static Tolerance one_key_tolerance(const GateRun *g, const Reference *ref) {
   return (Tolerance){.rel = err, .rounded = true};
 }
 
+static Status one_key_case(void *ctx, KeptCase *out, Diag *d) {
+  const CaseMaker *x = ctx;
+  Status st = inputs_make(x->p, x->g->runner->in_dtype, FILL_INF, &out->in, d);
+  if (st != ST_OK) return st;
+  inputs_fill_random(&out->in, x->g->opts->seed + 5);
+  inputs_end(x->p, &out->in);
+  return gate_reference_of(x->g, x->p, out, d);
+}
+
 // One visible key: its weight is 1, O is its V to the bit, LSE its score.
 Status gate_one_key(GateRun *g, Diag *d) {
   if (g->rule) {
@@ -272,27 +289,21 @@ Status gate_one_key(GateRun *g, Diag *d) {
     return ST_OK;
   }
   const Problem *p = problem_with(g->arena, g->problem, "seqlen_k", 1);
-  AttnInputs in;
-  Reference ref = {0};
+  const KeptCase *c;
   Outputs out = {0};
-  Status st = inputs_make(p, g->runner->in_dtype, FILL_INF, &in, d);
-  if (st == ST_OK) {
-    inputs_fill_random(&in, g->opts->seed + 5);
-    inputs_end(p, &in);
-    ReferenceOpts opts = reference_opts(g);
-    st = reference_rows(p, &in, &opts, &ref, d);
-  }
-  if (st == ST_OK) st = g->runner->run(g->runner->ctx, p, &in, g->opts->grid, &out, d);
+  Status st = gate_case(g, "one key", p, one_key_case, NULL, &c, d);
+  if (st == ST_OK) st = gate_run(g, p, c, g->opts->grid, &out, d);
+  SpentOn was = spent_on(g->opts->spent, SPENT_COMPARE);
   if (st == ST_OK) {
     GateResult *r = gate_new(g, "one-key");
-    Expected x = expect_of_run(g, p, &ref, &out, 1);
-    x.o_max = one_key_tolerance(g, &ref);
+    Expected x = expect_of_run(g, p, &c->ref, &out, 1);
+    x.o_max = one_key_tolerance(g, &c->ref);
     x.o_mean = x.o_max.rel > 0 ? -1 : 0;
     compare_outputs(&x, &out.o, out.lse.host ? &out.lse : NULL, r);
     gate_note_damage(g, r, &out);
   }
   outputs_free(&out);
-  reference_free(&ref);
-  inputs_free(&in);
+  kept_release(c);
+  spent_on(g->opts->spent, was);
   return st;
 }

@@ -80,21 +80,23 @@ bool expect_row(const Source *rows, const Problem *p, Reference *out) {
   return false;
 }
 
+static Status expect_case(void *ctx, KeptCase *out, Diag *d) {
+  const CaseMaker *x = ctx;
+  Status st = inputs_make(x->p, x->g->runner->in_dtype, FILL_NAN, &out->in, d);
+  if (st != ST_OK) return st;
+  expect_inputs(&out->in);
+  return gate_reference_of(x->g, x->p, out, d); // for the tolerance alone
+}
+
 static Status run_expect(GateRun *g, const Problem *p, Reference *row, Diag *d) {
-  AttnInputs in;
-  Reference ref = {0};
+  const KeptCase *c;
   Outputs out = {0};
-  Status st = inputs_make(p, g->runner->in_dtype, FILL_NAN, &in, d);
-  if (st == ST_OK) {
-    expect_inputs(&in);
-    ReferenceOpts opts = reference_opts(g);
-    st = reference_rows(p, &in, &opts, &ref, d); // for the tolerance alone
-  }
-  uint32_t least = runner_blocks(g->runner, 1);
-  if (st == ST_OK) st = g->runner->run(g->runner->ctx, p, &in, least, &out, d);
+  Status st = gate_case(g, "committed", p, expect_case, NULL, &c, d);
+  if (st == ST_OK) st = gate_run(g, p, c, runner_blocks(g->runner, 1), &out, d);
+  SpentOn was = spent_on(g->opts->spent, SPENT_COMPARE);
   if (st == ST_OK) {
     GateResult *r = gate_new(g, "expect");
-    Expected x = expect_of_run(g, p, &ref, &out, 1);
+    Expected x = expect_of_run(g, p, &c->ref, &out, 1);
     x.o = row->o;
     x.lse = row->lse;
     x.o_mean = -1; // a few columns only
@@ -105,8 +107,8 @@ static Status run_expect(GateRun *g, const Problem *p, Reference *row, Diag *d) 
     gate_note_damage(g, r, &out);
   }
   outputs_free(&out);
-  reference_free(&ref);
-  inputs_free(&in);
+  kept_release(c);
+  spent_on(g->opts->spent, was);
   return st;
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parallel.h"
+
 // ---- results -----------------------------------------------------------------------------------
 const char *const gate_names[] = {"closed-form", "integer", "constant-v", "cancelling",
                                   "one-hot", "one-hot-exact", "expect", "one-key",
@@ -33,6 +35,49 @@ void gate_note_damage(GateRun *g, GateResult *r, const Outputs *out) {
   if (out->where.found) r->bad = out->where; // more to the point than what its poison compares as
 }
 
+// What the host's oracle may take: about ten seconds of two cores.
+#define ORACLE_FLOPS 0x1p34
+
+static int64_t sample_step(const GateRun *g, const Problem *p) {
+  double most = g->opts->host_flops > 0 ? g->opts->host_flops : ORACLE_FLOPS;
+  double ratio = problem_flops(p) / most;
+  return ratio <= 1 ? 1 : ((int64_t)ratio | 1) + 2; // odd: heads and rows all get their turn
+}
+
+// ---- cases -------------------------------------------------------------------------------------
+// All that inputs and answers follow from.  Chunks are how a kernel goes about it.
+static const char *case_key(const GateRun *g, const char *what, const Problem *p) {
+  if (!what || !g->opts->kept || g->rule) return NULL;
+  Problem *c = problem_copy(g->arena, p);
+  problem_drop(c, "chunks");
+  return arena_printf(g->arena, "%s: %s; %s to %s, seed %llu, rows by %lld%s", what,
+                      problem_text(g->arena, c), dtype_name(g->runner->in_dtype),
+                      dtype_name(g->runner->o_dtype), (unsigned long long)g->opts->seed,
+                      (long long)sample_step(g, p), g->all_rows ? " and the device's oracle" : "");
+}
+
+Status gate_case(GateRun *g, const char *what, const Problem *p, CaseFn make, const void *ctx,
+                 const KeptCase **out, Diag *d) {
+  SpentOn was = spent_on(g->opts->spent, SPENT_INPUTS);
+  Status st = kept_case(g->opts->kept, case_key(g, what, p), make,
+                        &(CaseMaker){.g = g, .p = p, .ctx = ctx}, out, d);
+  spent_on(g->opts->spent, was);
+  return st;
+}
+
+Status gate_run(const GateRun *g, const Problem *p, const KeptCase *c, uint32_t grid, Outputs *out,
+                Diag *d) {
+  return g->runner->run(g->runner->ctx, p, &c->in, grid, out, d);
+}
+
+Status gate_reference_of(const GateRun *g, const Problem *p, KeptCase *out, Diag *d) {
+  SpentOn was = spent_on(g->opts->spent, SPENT_REFERENCE);
+  ReferenceOpts opts = reference_opts(g);
+  Status st = reference_rows(p, &out->in, &opts, &out->ref, d);
+  spent_on(g->opts->spent, was);
+  return st;
+}
+
 ReferenceOpts reference_opts(const GateRun *g) {
   return (ReferenceOpts){
       .threads = g->opts->threads, .has_dtype_o = true, .dtype_o = g->runner->o_dtype};
@@ -46,10 +91,25 @@ Problem *problem_with(Arena *a, const Problem *p, const char *name, int64_t valu
 }
 
 // ---- gate 2 ------------------------------------------------------------------------------------
-static double largest(const double *x, int64_t n) {
+typedef struct Sizes {
+  const double *x;
+  double max[PARALLEL_CHUNKS];
+} Sizes;
+
+static void largest_of(void *ctx, int chunk, int64_t from, int64_t to) {
+  Sizes *s = ctx;
   double max = 0;
-  for (int64_t i = 0; i < n; i++)
-    if (isfinite(x[i]) && fabs(x[i]) > max) max = fabs(x[i]);
+  for (int64_t i = from; i < to; i++)
+    if (isfinite(s->x[i]) && fabs(s->x[i]) > max) max = fabs(s->x[i]);
+  s->max[chunk] = max;
+}
+
+static double largest(const double *x, int64_t n) {
+  Sizes s = {.x = x};
+  double max = 0;
+  parallel_ranges(n, 1 << 16, largest_of, &s);
+  for (int c = 0; c < PARALLEL_CHUNKS; c++)
+    if (s.max[c] > max) max = s.max[c];
   return max;
 }
 
@@ -141,37 +201,46 @@ static int64_t skipped_row(const Skip *s, int64_t batch) {
   return s && s->last ? problem_len_q(s->problem, batch) - 1 : -1;
 }
 
-// The same bits, gaps and all.
+// One place where the bits may differ.
+static void compare_element(const char *name, const HostTensor *a, const HostTensor *b,
+                            const int64_t at[4], GateResult *r) {
+  size_t bytes = (size_t)dtype_bytes(a->t.dtype);
+  size_t from = (size_t)tensor_at(&a->t, at[0], at[1], at[2], at[3]) * bytes;
+  if (!memcmp((char *)a->host + from, (char *)b->host + from, bytes)) return;
+  bool rows = a->t.rank == 4;
+  double x = host_get(a, at[0], at[1], at[2], at[3]), y = host_get(b, at[0], at[1], at[2], at[3]);
+  if (worse(fabs(y - x), r->max_error)) r->max_error = fabs(y - x);
+  r->passed = false;
+  if (r->bad.found) return;
+  r->bad = (Mismatch){.found = true,
+                      .tensor = name,
+                      .batch = at[0],
+                      .head = at[rows ? 2 : 1],
+                      .row = at[rows ? 1 : 2],
+                      .col = at[3],
+                      .expected = x,
+                      .got = y};
+}
+
+// The same bits, row by row: of a row of O all at once.
 static void compare_bits(const char *name, const HostTensor *a, const HostTensor *b,
                          const Skip *skip, GateResult *r) {
   const int64_t *n = a->t.shape;
   bool rows = a->t.rank == 4; // [batch, seqlen, heads, dim], else [batch, heads, seqlen]
-  int64_t last = rows ? n[3] : 1;
+  int64_t last = rows ? n[3] : 1, number = 0;
   size_t bytes = (size_t)dtype_bytes(a->t.dtype);
-  int64_t number = 0;
   for (int64_t i = 0; i < n[0]; i++) {
     if (skip && spoiled(skip, i, &number)) continue;
     int64_t left_out = skipped_row(skip, i);
     for (int64_t j = 0; j < n[1]; j++)
-      for (int64_t k = 0; k < n[2]; k++)
-        for (int64_t e = 0; e < last; e++) {
-          if ((rows ? j : k) == left_out) continue;
-          r->compared++;
-          size_t at = (size_t)tensor_at(&a->t, i, j, k, e) * bytes;
-          if (!memcmp((char *)a->host + at, (char *)b->host + at, bytes)) continue;
-          double x = host_get(a, i, j, k, e), y = host_get(b, i, j, k, e), err = fabs(y - x);
-          if (worse(err, r->max_error)) r->max_error = err;
-          r->passed = false;
-          if (r->bad.found) continue;
-          r->bad = (Mismatch){.found = true,
-                              .tensor = name,
-                              .batch = i,
-                              .head = rows ? k : j,
-                              .row = rows ? j : k,
-                              .col = e,
-                              .expected = x,
-                              .got = y};
-        }
+      for (int64_t k = 0; k < n[2]; k++) {
+        if ((rows ? j : k) == left_out) continue;
+        size_t at = (size_t)tensor_at(&a->t, i, j, k, 0) * bytes;
+        r->compared += last;
+        if (!memcmp((char *)a->host + at, (char *)b->host + at, (size_t)last * bytes)) continue;
+        for (int64_t e = 0; e < last; e++)
+          compare_element(name, a, b, (const int64_t[]){i, j, k, e}, r);
+      }
   }
 }
 
@@ -181,24 +250,26 @@ static void compare_runs(const Outputs *first, const Outputs *again, const Skip 
   if (first->lse.host) compare_bits("lse", &first->lse, &again->lse, skip, r);
 }
 
-static Status grid_run(GateRun *g, const Problem *p, const AttnInputs *in, const Outputs *first,
+static Status grid_run(GateRun *g, const Problem *p, const KeptCase *c, const Outputs *first,
                        uint32_t grid, GateResult *r, Diag *d) {
   Outputs out;
-  Status st = g->runner->run(g->runner->ctx, p, in, grid, &out, d);
+  Status st = gate_run(g, p, c, grid, &out, d);
   if (st != ST_OK) return st;
+  SpentOn was = spent_on(g->opts->spent, SPENT_COMPARE);
   compare_runs(first, &out, NULL, r);
   gate_note_damage(g, r, &out);
   if (!r->passed && !r->note) r->note = arena_printf(g->arena, "with %u block(s)", grid);
   outputs_free(&out);
+  spent_on(g->opts->spent, was);
   return ST_OK;
 }
 
-static Status compare_grids(GateRun *g, const Problem *p, const AttnInputs *in,
-                            const Outputs *first, Diag *d) {
+static Status compare_grids(GateRun *g, const Problem *p, const KeptCase *c, const Outputs *first,
+                            Diag *d) {
   GateResult *r = gate_new(g, "grid");
-  Status st = grid_run(g, p, in, first, runner_blocks(g->runner, 1), r, d);
+  Status st = grid_run(g, p, c, first, runner_blocks(g->runner, 1), r, d);
   if (st == ST_OK && r->passed)
-    st = grid_run(g, p, in, first, runner_blocks(g->runner, 2), r, d);
+    st = grid_run(g, p, c, first, runner_blocks(g->runner, 2), r, d);
   return st;
 }
 
@@ -223,20 +294,25 @@ static Problem *smaller(Arena *a, const Problem *p, double flops) {
 
 #define GRID_FLOPS 0x1p32
 
-static Status gate_grid(GateRun *g, const AttnInputs *in, const Outputs *first, Diag *d) {
-  if (problem_flops(g->problem) <= GRID_FLOPS) return compare_grids(g, g->problem, in, first, d);
+static Status random_inputs(void *ctx, KeptCase *out, Diag *d) {
+  const CaseMaker *x = ctx;
+  Status st = inputs_make(x->p, x->g->runner->in_dtype, FILL_NAN, &out->in, d);
+  if (st != ST_OK) return st;
+  inputs_fill_random(&out->in, x->g->opts->seed + 1);
+  inputs_end(x->p, &out->in);
+  return ST_OK;
+}
+
+static Status gate_grid(GateRun *g, const KeptCase *c, const Outputs *first, Diag *d) {
+  if (problem_flops(g->problem) <= GRID_FLOPS) return compare_grids(g, g->problem, c, first, d);
   const Problem *p = smaller(g->arena, g->problem, GRID_FLOPS);
-  AttnInputs small;
+  const KeptCase *small;
   Outputs out = {0};
-  Status st = inputs_make(p, g->runner->in_dtype, FILL_NAN, &small, d);
-  if (st == ST_OK) {
-    inputs_fill_random(&small, g->opts->seed + 1);
-    inputs_end(p, &small);
-    st = g->runner->run(g->runner->ctx, p, &small, 0, &out, d);
-  }
-  if (st == ST_OK) st = compare_grids(g, p, &small, &out, d);
+  Status st = gate_case(g, "random, without an answer", p, random_inputs, NULL, &small, d);
+  if (st == ST_OK) st = gate_run(g, p, small, 0, &out, d);
+  if (st == ST_OK) st = compare_grids(g, p, small, &out, d);
   outputs_free(&out);
-  inputs_free(&small);
+  kept_release(small);
   return st;
 }
 
@@ -250,6 +326,32 @@ static void refill_gaps(const AttnInputs *from, AttnInputs *to) {
   host_fill_with(&to->q, same_value, &source.q);
   host_fill_with(&to->k, same_value, &source.k);
   host_fill_with(&to->v, same_value, &source.v);
+}
+
+typedef struct Rows {
+  const HostTensor *from;
+  HostTensor *to;
+} Rows;
+
+static void copy_rows(void *ctx, int chunk, int64_t from, int64_t to) {
+  (void)chunk;
+  const HostTensor *x = ((Rows *)ctx)->from;
+  HostTensor *y = ((Rows *)ctx)->to;
+  const int64_t *n = x->t.shape, size = dtype_bytes(x->t.dtype);
+  for (int64_t row = from; row < to; row++)
+    for (int64_t k = 0; k < n[2]; k++)
+      memcpy((char *)y->host + tensor_at(&y->t, row / n[1], row % n[1], k, 0) * size,
+             (const char *)x->host + tensor_at(&x->t, row / n[1], row % n[1], k, 0) * size,
+             (size_t)(n[3] * size));
+}
+
+// The same numbers between other gaps; of inputs that were made for one problem.
+static void copy_inputs(const AttnInputs *from, AttnInputs *to) {
+  const HostTensor *x[] = {&from->q, &from->k, &from->v};
+  HostTensor *y[] = {&to->q, &to->k, &to->v};
+  for (int i = 0; i < 3; i++)
+    parallel_ranges(x[i]->t.shape[0] * x[i]->t.shape[1], 1 << 10, copy_rows,
+                    &(Rows){.from = x[i], .to = y[i]});
 }
 
 // K and V of one key, of all heads.
@@ -292,26 +394,41 @@ static void spoil_sequences(const Skip *skip, AttnInputs *in) {
   }
 }
 
+typedef struct Unseen {
+  const AttnInputs *in; // of the run to compare with
+  const Skip *skip;
+} Unseen;
+
+static Status unseen_inputs(void *ctx, KeptCase *out, Diag *d) {
+  const CaseMaker *x = ctx;
+  const Unseen *u = x->ctx;
+  Status st = inputs_make(x->p, x->g->runner->in_dtype, FILL_INF, &out->in, d);
+  if (st != ST_OK) return st;
+  copy_inputs(u->in, &out->in);
+  inputs_end(x->p, &out->in);
+  if (problem_windowed(x->p)) spoil_unreached(x->p, &out->in);
+  if (u->skip->last) spoil_last_key(x->p, &out->in);
+  spoil_sequences(u->skip, &out->in);
+  return ST_OK;
+}
+
 static Status unseen_run(GateRun *g, const AttnInputs *in, const Outputs *first, const Skip *skip,
                          GateResult *r, Diag *d) {
-  const Problem *p = g->problem;
-  AttnInputs other;
+  const KeptCase *c;
   Outputs out = {0};
-  Status st = inputs_make(p, g->runner->in_dtype, FILL_INF, &other, d);
-  if (st == ST_OK) {
-    refill_gaps(in, &other);
-    inputs_end(p, &other);
-    if (problem_windowed(p)) spoil_unreached(p, &other);
-    if (skip->last) spoil_last_key(p, &other);
-    spoil_sequences(skip, &other);
-    st = g->runner->run(g->runner->ctx, p, &other, g->opts->grid, &out, d);
-  }
+  const char *what =
+      arena_printf(g->arena, "unseen, last %d, parity %d", skip->last, skip->parity);
+  Status st = gate_case(g, g->opts->real ? NULL : what, g->problem, unseen_inputs,
+                        &(Unseen){.in = in, .skip = skip}, &c, d);
+  if (st == ST_OK) st = gate_run(g, g->problem, c, g->opts->grid, &out, d);
+  SpentOn was = spent_on(g->opts->spent, SPENT_COMPARE);
   if (st == ST_OK) {
     compare_runs(first, &out, skip, r);
     gate_note_damage(g, r, &out);
   }
   outputs_free(&out);
-  inputs_free(&other);
+  kept_release(c);
+  spent_on(g->opts->spent, was);
   return st;
 }
 
@@ -329,38 +446,37 @@ static Status gate_unseen(GateRun *g, const AttnInputs *in, const Outputs *first
 }
 
 // ---- gates 2, 4 and 5 together -----------------------------------------------------------------
-// What the host's oracle may take: about ten seconds of two cores.
-#define ORACLE_FLOPS 0x1p34
-
-static int64_t sample_step(const Problem *p) {
-  double ratio = problem_flops(p) / ORACLE_FLOPS;
-  return ratio <= 1 ? 1 : ((int64_t)ratio | 1) + 2; // odd: heads and rows all get their turn
+static Status device_rows(const GateRun *g, const Problem *p, KeptCase *c, Diag *d) {
+  SpentOn was = spent_on(g->opts->spent, SPENT_ORACLE);
+  Reference all, *sample = &c->ref;
+  Status st = g->all_rows(g->all_rows_ctx, p, &c->in, sample, c->every, &all, d);
+  if (st == ST_OK) {
+    all.plain_max = sample->plain_max;
+    all.plain_mean = sample->plain_mean;
+    all.plain_lse_max = sample->plain_lse_max;
+    all.score_max = sample->score_max;
+    all.v_max = sample->v_max;
+    all.draws = sample->draws;
+    c->every = 1;
+  }
+  reference_free(sample);
+  if (st == ST_OK) *sample = all;
+  spent_on(g->opts->spent, was);
+  return st;
 }
 
-static Status oracle_rows(GateRun *g, const AttnInputs *in, int64_t *every, Reference *out,
-                          Diag *d) {
-  *every = sample_step(g->problem);
+static Status oracle_rows(const GateRun *g, const Problem *p, KeptCase *c, Diag *d) {
+  SpentOn was = spent_on(g->opts->spent, SPENT_REFERENCE);
+  c->every = sample_step(g, p);
   ReferenceOpts opts = reference_opts(g);
-  opts.every = *every;
-  Status st = g->rule ? hook_rule_prepare(g->rule, g->problem, in, &opts, d) : ST_OK;
-  if (st != ST_OK) return st;
+  opts.every = c->every;
+  Status st = g->rule ? hook_rule_prepare(g->rule, p, &c->in, &opts, d) : ST_OK;
   opts.score = g->rule ? hook_rule_score : NULL;
   opts.ctx = g->rule;
-  st = reference_rows(g->problem, in, &opts, out, d);
-  if (st != ST_OK || *every == 1 || !g->all_rows) return st;
-  Reference all;
-  st = g->all_rows(g->all_rows_ctx, g->problem, in, out, *every, &all, d);
-  if (st != ST_OK) return reference_free(out), st;
-  all.plain_max = out->plain_max;
-  all.plain_mean = out->plain_mean;
-  all.plain_lse_max = out->plain_lse_max;
-  all.score_max = out->score_max;
-  all.v_max = out->v_max;
-  all.draws = out->draws;
-  reference_free(out);
-  *out = all;
-  *every = 1;
-  return ST_OK;
+  if (st == ST_OK) st = reference_rows(p, &c->in, &opts, &c->ref, d);
+  if (st == ST_OK && c->every > 1 && g->all_rows) st = device_rows(g, p, c, d);
+  spent_on(g->opts->spent, was);
+  return st;
 }
 
 // A weight is 2^(s log2 e - max): beyond SCORE_MOST fp32 has no digit left after the point there,
@@ -388,41 +504,41 @@ static void gate_ranges(GateRun *g) {
   r->passed = !r->note;
 }
 
-static Status compare_reference(GateRun *g, const AttnInputs *in, const Outputs *out, Diag *d) {
-  Reference ref;
-  int64_t every;
-  Status st = oracle_rows(g, in, &every, &ref, d);
+static Status compare_reference(GateRun *g, const KeptCase *c, const Outputs *out, Diag *d) {
+  Status st = check_scores(g, &c->ref, d);
   if (st != ST_OK) return st;
-  st = check_scores(g, &ref, d);
-  if (st != ST_OK) return reference_free(&ref), st;
+  SpentOn was = spent_on(g->opts->spent, SPENT_COMPARE);
   GateResult *r = gate_new(g, "reference");
-  Expected x = expect_of_run(g, g->problem, &ref, out, every);
+  Expected x = expect_of_run(g, g->problem, &c->ref, out, c->every);
   compare_outputs(&x, &out->o, out->lse.host ? &out->lse : NULL, r);
   gate_note_damage(g, r, out);
   gate_ranges(g);
-  reference_free(&ref);
+  spent_on(g->opts->spent, was);
   return ST_OK;
 }
 
-static Status make_inputs(GateRun *g, AttnInputs *in, Diag *d) {
-  Status st = inputs_make(g->problem, g->runner->in_dtype, FILL_NAN, in, d);
+static Status reference_case(void *ctx, KeptCase *out, Diag *d) {
+  const CaseMaker *x = ctx;
+  const GateRun *g = x->g;
+  Status st = inputs_make(x->p, g->runner->in_dtype, FILL_NAN, &out->in, d);
   if (st != ST_OK) return st;
-  if (g->opts->real) refill_gaps(g->opts->real, in);
-  else inputs_fill_random(in, g->opts->seed + 1);
-  inputs_end(g->problem, in);
-  return ST_OK;
+  if (g->opts->real) refill_gaps(g->opts->real, &out->in);
+  else inputs_fill_random(&out->in, g->opts->seed + 1);
+  inputs_end(x->p, &out->in);
+  return oracle_rows(g, x->p, out, d);
 }
 
 Status gate_reference(GateRun *g, Diag *d) {
-  AttnInputs in;
+  const KeptCase *c;
   Outputs out = {0};
-  Status st = make_inputs(g, &in, d);
-  if (st == ST_OK) st = g->runner->run(g->runner->ctx, g->problem, &in, g->opts->grid, &out, d);
-  if (st == ST_OK) st = compare_reference(g, &in, &out, d);
+  const char *what = g->opts->real ? NULL : "random";
+  Status st = gate_case(g, what, g->problem, reference_case, NULL, &c, d);
+  if (st == ST_OK) st = gate_run(g, g->problem, c, g->opts->grid, &out, d);
+  if (st == ST_OK) st = compare_reference(g, c, &out, d);
   if (st == ST_OK && g->opts->save_dir) st = save_outputs(g->arena, g->opts->save_dir, &out, d);
-  if (st == ST_OK) st = gate_unseen(g, &in, &out, d);
-  if (st == ST_OK) st = gate_grid(g, &in, &out, d);
+  if (st == ST_OK) st = gate_unseen(g, &c->in, &out, d);
+  if (st == ST_OK) st = gate_grid(g, c, &out, d);
   outputs_free(&out);
-  inputs_free(&in);
+  kept_release(c);
   return st;
 }

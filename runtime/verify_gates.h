@@ -4,6 +4,7 @@
 
 #include "compare.h"
 #include "verify_hook.h"
+#include "verify_kept.h"
 #include "verify_run.h"
 
 typedef struct GateRun {
@@ -38,6 +39,20 @@ char *exact_settings(Arena *a);
 GateResult *gate_new(GateRun *g, const char *name);
 void gate_skip(GateRun *g, const char *name, const char *why);
 void gate_note_damage(GateRun *g, GateResult *r, const Outputs *out);
+// The case `what` of problem p, kept where the run keeps any; until kept_release().  `make` gets a
+// CaseMaker with ctx.  what NULL: it does not follow from p, types and seed, and is not kept.
+typedef struct CaseMaker {
+  GateRun *g;
+  const Problem *p;
+  const void *ctx;
+} CaseMaker;
+Status gate_case(GateRun *g, const char *what, const Problem *p, CaseFn make, const void *ctx,
+                 const KeptCase **out, Diag *d);
+// Runs the case's inputs on `grid` blocks, 0: the plan's.
+Status gate_run(const GateRun *g, const Problem *p, const KeptCase *c, uint32_t grid, Outputs *out,
+                Diag *d);
+// The oracle's answer to out->in, for tolerances or more.
+Status gate_reference_of(const GateRun *g, const Problem *p, KeptCase *out, Diag *d);
 // How the oracle is asked: the plain formula in the runner's types.
 ReferenceOpts reference_opts(const GateRun *g);
 // What a value may lose when it is split into two tf32 numbers, as a part of it: 2^-23, twice where

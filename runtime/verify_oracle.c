@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "compare.h"
+#include "verify_kept.h"
 
 static void copy_outputs(const Outputs *from, Reference *to) {
   const int64_t *n = from->o.t.shape;
@@ -80,12 +81,19 @@ static Status run_oracle(const DeviceOracle *o, const Problem *p, const AttnInpu
                          Outputs *out, Diag *d) {
   DeviceRun run = {.dev = o->dev, .seed = o->seed, .plan = {.build = {.hook_path = o->hook_path}}};
   Runner runner;
-  Status st = operator_make(o->session, "oracle_f64", NULL, p, &run.plan, &run.op, d);
+  Operator *made;
+  Status st = operator_make(o->session, "oracle_f64", NULL, p, &run.plan, &made, d);
   if (st != ST_OK) return st;
-  st = operator_load(run.op, o->dev, d);
+  run.op = kept_operator(o->kept, o->dev, made);
+  bool kept = run.op != NULL;
+  if (kept) operator_free(made);
+  else st = operator_load(run.op = made, o->dev, d);
+  if (st == ST_OK && !kept) kept = kept_take_operator(o->kept, run.op);
+  if (st == ST_OK) st = operator_replan(run.op, p, o->dev, &run.plan, d);
   if (st == ST_OK) st = runner_of_operator(&run, &runner, d);
   if (st == ST_OK) st = runner.run(runner.ctx, p, in, 0, out, d);
-  operator_free(run.op);
+  device_run_end(&run);
+  if (!kept) operator_free(run.op);
   return st;
 }
 

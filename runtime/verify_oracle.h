@@ -9,6 +9,7 @@ typedef struct DeviceOracle {
   Device *dev;
   const char *hook_path; // NULL: none
   uint64_t seed;         // of the tensors that a hook brings
+  struct Kept *kept;     // keeps the kernel loaded; NULL: nobody does
 } DeviceOracle;
 
 // A GateRun's all_rows, ctx a DeviceOracle: O and LSE of every row in *out.  ST_FAILED when they

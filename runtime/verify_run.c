@@ -5,64 +5,128 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parallel.h"
 #include "verify_hook.h"
 #include "verify_layout.h"
 
 // ---- guarded buffers ---------------------------------------------------------------------------
-// On the device and in `image`: `guard` bytes of poison, the span, as many or a few more.
+// On the device: `guard` bytes of poison, the span, as many or a few more.
 typedef struct Buffer {
   const char *name;
   DevPtr base;
-  uint64_t span, guard, bytes;
-  char *image; // as written before the launch
-  char *after; // as read back
+  uint64_t span, guard, bytes; // bytes 0: there is no such buffer
+  const void *host;            // what the span is given; NULL: poison
 } Buffer;
 
 enum { B_O = NINPUTS, B_LSE, B_WORK, NBUFFERS }; // the inputs come first
 
 static uint64_t guarded(uint64_t span) { return (span + 2 * GUARD_BYTES + 255) / 256 * 256; }
 static DevPtr buffer_data(const Buffer *b) { return b->base + b->guard; }
+static uint64_t buffer_end(const Buffer *b) { return b->guard + b->span; }
 
-static Status buffer_make(Buffer *b, const DeviceRun *run, const char *name, uint64_t span,
-                          const void *contents, Diag *d) {
-  *b = (Buffer){.name = name, .span = span, .guard = run->exact ? 0 : GUARD_BYTES};
-  b->bytes = run->exact ? span : guarded(span);
-  b->image = malloc(b->bytes + 1), b->after = malloc(b->bytes + 1);
-  if (!b->image || !b->after)
-    return diag_fail(d, ST_INPUT, "not enough host memory for %llu bytes of %s",
-                     (unsigned long long)b->bytes, name);
-  poison_fill(b->image, b->bytes);
-  if (contents && span) memcpy(b->image + b->guard, contents, span);
-  Status st = device_alloc(run->dev, b->bytes, name, &b->base, d);
-  return st == ST_OK ? device_write(run->dev, b->base, b->image, b->bytes, d) : st;
+static Buffer buffer_of(const DeviceRun *run, const char *name, uint64_t span, const void *host) {
+  Buffer b = {.name = name, .span = span, .host = host};
+  b.guard = run->exact ? 0 : GUARD_BYTES;
+  b.bytes = run->exact ? span : guarded(span);
+  return b;
 }
 
-static void buffer_free(Buffer *b, Device *dev) {
-  if (b->base) device_free(dev, b->base);
-  free(b->image);
-  free(b->after);
-  *b = (Buffer){0};
+// Bytes of any number, with the two bytes of `pair` over and over.
+static Status fill_pairs(Device *dev, DevPtr at, uint16_t pair, uint64_t bytes, Diag *d) {
+  uint32_t word = (uint32_t)pair << 16 | pair;
+  uint64_t whole = bytes / 4 * 4;
+  Status st = whole ? device_fill32(dev, at, word, whole, d) : ST_OK;
+  return st == ST_OK && bytes > whole ? device_write(dev, at + whole, &word, bytes - whole, d) : st;
 }
 
-// The first byte of [from, to) that is not as it was, or `to`.
-static uint64_t changed(const Buffer *b, uint64_t from, uint64_t to) {
-  if (!memcmp(b->image + from, b->after + from, to - from)) return to;
-  while (b->image[from] == b->after[from]) from++;
-  return from;
+static Status buffer_fill(const Buffer *b, Device *dev, Diag *d) {
+  Status st = fill_pairs(dev, b->base, POISON, b->bytes, d);
+  return st == ST_OK && b->host ? device_write(dev, buffer_data(b), b->host, b->span, d) : st;
 }
 
-static void check_guards(const Buffer *b, bool constant, Outputs *out) {
-  uint64_t end = b->guard + b->span, bytes = b->bytes, at;
-  if ((at = changed(b, 0, b->guard)) < b->guard)
+// Where the interpreter knows the bounds of each buffer it shall; a GPU is asked once.
+static Status take_memory(DeviceRun *run, Buffer b[NBUFFERS], Diag *d) {
+  bool apart = device_info(run->dev)->is_sim;
+  uint64_t sum = 0;
+  Status st = ST_OK;
+  for (int i = 0; i < NBUFFERS && st == ST_OK; i++) {
+    if (apart && (b[i].bytes || i >= NINPUTS))
+      st = device_alloc(run->dev, b[i].bytes, b[i].name, &b[i].base, d);
+    sum += b[i].bytes;
+  }
+  if (apart || st != ST_OK) return st;
+  if (sum > run->slab_bytes) {
+    device_run_end(run);
+    st = device_alloc(run->dev, sum, "the buffers of the gates", &run->slab, d);
+    if (st == ST_OK) run->slab_bytes = sum;
+  }
+  sum = 0;
+  for (int i = 0; i < NBUFFERS && st == ST_OK; i++) {
+    b[i].base = run->slab + sum;
+    sum += b[i].bytes;
+  }
+  return st;
+}
+
+static void give_memory(DeviceRun *run, const Buffer b[NBUFFERS]) {
+  if (device_info(run->dev)->is_sim)
+    for (int i = 0; i < NBUFFERS; i++) device_free(run->dev, b[i].base);
+}
+
+void device_run_end(DeviceRun *run) {
+  device_free(run->dev, run->slab);
+  run->slab = run->slab_bytes = 0;
+}
+
+// The first of `n` bytes that is not poison, `n` where all are; the first one's place in its buffer
+// is `at`.
+static uint64_t not_poison(const char *p, uint64_t at, uint64_t n) {
+  const uint16_t word = POISON;
+  for (uint64_t i = 0; i < n; i++)
+    if (p[i] != ((const char *)&word)[(at + i) % 2]) return i;
+  return n;
+}
+
+// What lies around the span, as read back.
+static void check_guards(const Buffer *b, const char *before, const char *after, Outputs *out) {
+  uint64_t n = b->bytes - buffer_end(b), at;
+  if ((at = not_poison(before, 0, b->guard)) < b->guard)
     outputs_damage(out, "guard zone overwritten before", b->name, b->guard - at);
-  if ((at = changed(b, end, bytes)) < bytes)
-    outputs_damage(out, "guard zone overwritten after", b->name, at - end);
-  if (constant && (at = changed(b, b->guard, end)) < end)
-    outputs_damage(out, "input overwritten:", b->name, at - b->guard);
+  if ((at = not_poison(after, buffer_end(b), n)) < n)
+    outputs_damage(out, "guard zone overwritten after", b->name, at);
 }
 
-static void check_workspace(const Operator *op, const Buffer *work, Outputs *out) {
-  const char *p = work->after + work->guard;
+typedef struct Bytes {
+  const char *was, *now;
+  int64_t changed[PARALLEL_CHUNKS]; // the first of each piece, -1: none
+} Bytes;
+
+static void compare_bytes(void *ctx, int chunk, int64_t from, int64_t to) {
+  Bytes *b = ctx;
+  if (!memcmp(b->was + from, b->now + from, (size_t)(to - from))) return;
+  while (b->was[from] == b->now[from]) from++;
+  b->changed[chunk] = from;
+}
+
+// The first of n bytes that is not what it was, -1 where all are.
+static int64_t first_change(const char *was, const char *now, int64_t n) {
+  Bytes b = {.was = was, .now = now};
+  for (int c = 0; c < PARALLEL_CHUNKS; c++) b.changed[c] = -1;
+  parallel_ranges(n, 1 << 20, compare_bytes, &b);
+  for (int c = 0; c < PARALLEL_CHUNKS; c++)
+    if (b.changed[c] >= 0) return b.changed[c];
+  return -1;
+}
+
+// All of an input is as it was.
+static void check_input(const Buffer *b, const char *all, Outputs *out) {
+  check_guards(b, all, all + buffer_end(b), out);
+  int64_t at = first_change(b->host, all + b->guard, (int64_t)b->span);
+  if (at >= 0) outputs_damage(out, "input overwritten:", b->name, (uint64_t)at);
+}
+
+// `p`: the workspace without its guards.
+static void check_workspace(const Operator *op, const char *p, Outputs *out) {
   for (int s = 0; s < op->nslots; s++) {
     const WorkSlot *slot = &op->slot[s];
     uint64_t step = (uint64_t)dtype_bytes(slot->arg->dtype);
@@ -86,20 +150,20 @@ static const HostTensor *tensor_of(const KernelInputs *in, const Outputs *out, i
   return buffer < NINPUTS ? &in->t[buffer] : buffer == B_O ? &out->o : &out->lse;
 }
 
-static Status make_buffers(const DeviceRun *run, const KernelInputs *in, const Outputs *out,
+// Outputs and workspace are poison but for what must be zero; inputs that are not there have none.
+static Status make_buffers(DeviceRun *run, const KernelInputs *in, const Outputs *out,
                            Buffer b[NBUFFERS], Diag *d) {
-  Status st = ST_OK;
-  for (int i = 0; i < B_WORK && st == ST_OK; i++) {
-    const HostTensor *t = tensor_of(in, out, i);
-    st = buffer_make(&b[i], run, name_of(i), t->bytes, t->host, d);
-  }
-  if (st != ST_OK) return st;
-  Buffer *work = &b[B_WORK];
   const Operator *op = run->op;
-  st = buffer_make(work, run, "workspace", op->workspace_bytes, NULL, d);
-  if (st != ST_OK || !op->workspace_zero_bytes) return st;
-  memset(work->image + work->guard, 0, op->workspace_zero_bytes);
-  return device_write(run->dev, work->base, work->image, work->bytes, d);
+  for (int i = 0; i < B_WORK; i++) {
+    const HostTensor *t = tensor_of(in, out, i);
+    if (i >= NINPUTS) b[i] = buffer_of(run, name_of(i), t->bytes, NULL);
+    else if (t->host) b[i] = buffer_of(run, name_of(i), t->bytes, t->host);
+  }
+  b[B_WORK] = buffer_of(run, "workspace", op->workspace_bytes, NULL);
+  Status st = take_memory(run, b, d);
+  for (int i = 0; i < NBUFFERS && st == ST_OK; i++) st = buffer_fill(&b[i], run->dev, d);
+  if (st != ST_OK) return st;
+  return fill_pairs(run->dev, buffer_data(&b[B_WORK]), 0, op->workspace_zero_bytes, d);
 }
 
 static Status bind_all(const DeviceRun *run, const KernelInputs *in, const Outputs *out,
@@ -123,18 +187,47 @@ static Status bind_all(const DeviceRun *run, const KernelInputs *in, const Outpu
                      : st;
 }
 
-static Status read_back(const DeviceRun *run, Buffer b[NBUFFERS], Outputs *out, Diag *d) {
-  for (int i = 0; i < NBUFFERS; i++) {
-    Status st = device_read(run->dev, b[i].after, b[i].base, b[i].bytes, d);
-    if (st != ST_OK) return st;
-    check_guards(&b[i], i < NINPUTS, out);
+// An output goes where it is wanted, its guards to `room`.
+static Status read_output(const DeviceRun *run, const Buffer *b, void *to, char *room, Outputs *out,
+                          Diag *d) {
+  uint64_t end = buffer_end(b);
+  Status st = device_read(run->dev, room, b->base, b->guard, d);
+  if (st == ST_OK) st = device_read(run->dev, room + b->guard, b->base + end, b->bytes - end, d);
+  if (st == ST_OK && to) st = device_read(run->dev, to, buffer_data(b), b->span, d);
+  if (st == ST_OK) check_guards(b, room, room + b->guard, out);
+  return st;
+}
+
+static Status read_all(const DeviceRun *run, const Buffer b[NBUFFERS], char *room, Outputs *out,
+                       Diag *d) {
+  Status st = ST_OK;
+  for (int i = 0; i < NINPUTS && st == ST_OK; i++) {
+    st = device_read(run->dev, room, b[i].base, b[i].bytes, d);
+    if (st == ST_OK && b[i].bytes) check_input(&b[i], room, out);
   }
-  memcpy(out->o.host, b[B_O].after + b[B_O].guard, out->o.bytes);
-  if (out->lse.host) memcpy(out->lse.host, b[B_LSE].after + b[B_LSE].guard, out->lse.bytes);
-  Status st = outputs_check(out, d);
+  if (st == ST_OK) st = read_output(run, &b[B_O], out->o.host, room, out, d);
+  if (st == ST_OK) st = read_output(run, &b[B_LSE], out->lse.host, room, out, d);
+  const Buffer *work = &b[B_WORK];
+  if (st == ST_OK) st = device_read(run->dev, room, work->base, work->bytes, d);
+  if (st != ST_OK) return st;
+  check_guards(work, room, room + buffer_end(work), out);
+  st = outputs_check(out, d);
   bool launched = false;
   for (int i = 0; i < run->op->nsteps; i++) launched |= run->op->step[i].work > 0;
-  if (launched) check_workspace(run->op, &b[B_WORK], out);
+  if (launched) check_workspace(run->op, room + work->guard, out);
+  return st;
+}
+
+static Status read_back(const DeviceRun *run, const Buffer b[NBUFFERS], Outputs *out, Diag *d) {
+  uint64_t most = 2 * GUARD_BYTES + 256; // of what is read at once
+  for (int i = 0; i < NBUFFERS; i++)
+    if (i != B_O && i != B_LSE && b[i].bytes > most) most = b[i].bytes;
+  char *room = malloc(most);
+  if (!room)
+    return diag_fail(d, ST_INPUT, "not enough host memory to read %llu bytes back",
+                     (unsigned long long)most);
+  Status st = read_all(run, b, room, out, d);
+  free(room);
   return st == ST_OK ? outputs_spread(run->op, out, d) : st;
 }
 
@@ -150,18 +243,22 @@ static Status run_on_device(void *ctx, const Problem *p, const AttnInputs *in, u
   Extras extras = {0};
   Status st = operator_replan(run->op, p, run->dev, &opts, d);
   if (st == ST_OK) st = check_memory(run->dev, device_run_bytes(run->op), d);
+  SpentOn was = spent_on(run->spent, SPENT_COPY);
   if (st == ST_OK) st = kernel_inputs(run->op, in, run->seed, &laid, d);
   if (st == ST_OK) st = kernel_outputs(run->op, out, d);
   if (st == ST_OK) st = make_buffers(run, &laid, out, b, d);
   if (st == ST_OK) st = extras_bind(run->op, run->dev, run->seed, &extras, d);
   if (st == ST_OK) st = bind_all(run, &laid, out, b, d);
+  spent_on(run->spent, SPENT_RUN);
   if (st == ST_OK) st = operator_launch(run->op, run->dev, d);
   if (st == ST_OK) st = device_sync(run->dev, d);
+  spent_on(run->spent, SPENT_COPY);
   if (st == ST_OK) st = read_back(run, b, out, d);
   if (st == ST_OK) st = extras_check(&extras, run->dev, out, d);
-  for (int i = 0; i < NBUFFERS; i++) buffer_free(&b[i], run->dev);
+  give_memory(run, b);
   extras_free(&extras, run->dev);
   kernel_inputs_free(&laid);
+  spent_on(run->spent, was);
   if (st != ST_OK) outputs_free(out);
   return st;
 }

@@ -28,7 +28,7 @@ typedef struct Runner {
   uint32_t cluster; // blocks, of which grids are multiples; 0: 1
 } Runner;
 
-// A device runs an Operator.  Every run allocates its buffers with guard zones around them and
+// A device runs an Operator.  Every run writes its buffers anew, with guard zones around them, and
 // poisons outputs and workspace; `op` is loaded and stays the caller's.
 typedef struct DeviceRun {
   Device *dev;
@@ -36,9 +36,13 @@ typedef struct DeviceRun {
   PlanOpts plan;
   uint64_t seed; // of the tensors that a hook brings
   bool exact;    // the device knows the bounds of a buffer: no guard zones
+  Spent *spent;  // NULL: nobody asks
+  DevPtr slab;   // on a GPU the buffers of a run lie in one, which stays for the next run
+  uint64_t slab_bytes;
 } DeviceRun;
 uint32_t runner_blocks(const Runner *r, uint32_t clusters); // of so many clusters
 Status runner_of_operator(DeviceRun *run, Runner *out, Diag *d);
+void device_run_end(DeviceRun *run); // gives back what a run left on the device
 
 // Bytes of device memory that a run of op's own problem takes.
 uint64_t device_run_bytes(const Operator *op);

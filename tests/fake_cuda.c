@@ -155,20 +155,32 @@ CuResult fake_cuMemAlloc(CuPtr *p, size_t bytes) {
   ENTER_NOT_IN_CAPTURE();
   fake.buffers++;
   fake.allocations++;
-  return *p = (CuPtr)(uintptr_t)aligned_alloc(256, (bytes + 255) / 256 * 256), 0;
+  *p = (CuPtr)(uintptr_t)aligned_alloc(256, (bytes + 255) / 256 * 256);
+  for (int i = 0; i < FAKE_BUFFERS; i++)
+    if (!fake.buffer[i].at) {
+      fake.buffer[i].at = *p, fake.buffer[i].bytes = bytes;
+      break;
+    }
+  return 0;
 }
 CuResult fake_cuMemFree(CuPtr p) {
+  for (int i = 0; i < FAKE_BUFFERS; i++)
+    if (fake.buffer[i].at == p) fake.buffer[i].at = 0;
   free((void *)(uintptr_t)p);
   return destroy(&fake.buffers, "cuMemFree");
 }
 CuResult fake_cuMemcpyHtoDAsync(CuPtr to, const void *from, size_t bytes, CuStream s) {
   ENTER_CURRENT();
   (void)s;
+  fake.copies++;
+  fake.bytes_in += bytes;
   return memcpy((void *)(uintptr_t)to, from, bytes), 0;
 }
 CuResult fake_cuMemcpyDtoHAsync(void *to, CuPtr from, size_t bytes, CuStream s) {
   ENTER_CURRENT();
   (void)s;
+  fake.copies++;
+  fake.bytes_out += bytes;
   return memcpy(to, (void *)(uintptr_t)from, bytes), 0;
 }
 CuResult fake_cuMemcpyDtoDAsync(CuPtr to, CuPtr from, size_t bytes, CuStream s) {
@@ -215,17 +227,18 @@ CuResult fake_cuModuleLoadDataEx(CuModule *m, const void *image, unsigned n, int
   }
   ENTER_NOT_IN_CAPTURE();
   fake.modules++;
-  return *m = (CuModule)(uintptr_t)0x3000, 0;
+  fake.loads++;
+  // Who runs kernels is given the text; to everybody else a module is as good as another.
+  return *m = fake.run ? (CuModule)strdup(image) : (CuModule)(uintptr_t)0x3000, 0;
 }
 CuResult fake_cuModuleUnload(CuModule m) {
-  (void)m;
+  if ((uintptr_t)m != 0x3000) free(m);
   return destroy(&fake.modules, "cuModuleUnload");
 }
 CuResult fake_cuModuleGetFunction(CuFunction *f, CuModule m, const char *name) {
   ENTER_CURRENT();
-  (void)m;
   strncpy(fake.entry, name, sizeof fake.entry - 1);
-  return *f = (CuFunction)(uintptr_t)0x4000, 0;
+  return *f = fake.run ? (CuFunction)m : (CuFunction)(uintptr_t)0x4000, 0;
 }
 CuResult fake_cuFuncGetAttribute(int *value, int attribute, CuFunction f) {
   ENTER_CURRENT();
@@ -246,7 +259,7 @@ CuResult fake_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CuFunctio
   return *blocks = 2048 / threads, 0;
 }
 
-static void note_args(void **params, void **extra) {
+static void note_launch(CuFunction f, void **params, void **extra) {
   if (extra) abort(); // a packed buffer would have to follow the machine code's layout
   uint32_t at = 0;
   for (int i = 0; i < fake.nparams; i++) {
@@ -258,24 +271,29 @@ static void note_args(void **params, void **extra) {
   fake.captured += fake.capturing;
   fake.in_graph += fake.capturing;
   fake.ran += !fake.capturing;
+  if (fake.run && !fake.capturing)
+    fake.run(fake.run_ctx, &(FakeLaunch){.ptx = (const char *)f,
+                                         .grid = fake.grid,
+                                         .block = fake.block,
+                                         .cluster = fake.cluster,
+                                         .smem = fake.smem,
+                                         .params = params});
 }
 CuResult fake_cuLaunchKernel(CuFunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                              unsigned by, unsigned bz, unsigned smem, CuStream s, void **params,
                              void **extra) {
   ENTER_CURRENT();
-  (void)f;
   const unsigned grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};
   memcpy(fake.grid, grid, sizeof grid);
   memcpy(fake.block, block, sizeof block);
   memset(fake.cluster, 0, sizeof fake.cluster);
   fake.smem = smem;
   fake.stream = s;
-  note_args(params, extra);
+  note_launch(f, params, extra);
   return 0;
 }
 CuResult fake_cuLaunchKernelEx(const CuLaunchConfig *c, CuFunction f, void **params, void **extra) {
   ENTER_CURRENT();
-  (void)f;
   memcpy(fake.grid, c->grid, sizeof c->grid);
   memcpy(fake.block, c->block, sizeof c->block);
   fake.serialize = 0;
@@ -287,7 +305,7 @@ CuResult fake_cuLaunchKernelEx(const CuLaunchConfig *c, CuFunction f, void **par
   }
   fake.smem = c->smem_bytes;
   fake.stream = c->stream;
-  note_args(params, extra);
+  note_launch(f, params, extra);
   return 0;
 }
 

@@ -7,7 +7,14 @@
 
 #include "cu_api.h"
 
-enum { FAKE_EVENTS = 64, FAKE_LAUNCH_US = 50 };
+enum { FAKE_EVENTS = 64, FAKE_LAUNCH_US = 50, FAKE_BUFFERS = 128 };
+
+typedef struct FakeLaunch {
+  const char *ptx; // of the module, as it was loaded
+  const unsigned *grid, *block, *cluster;
+  unsigned smem;
+  void **params;
+} FakeLaunch;
 
 typedef struct FakeCuda {
   // What it answers.
@@ -19,10 +26,15 @@ typedef struct FakeCuda {
   const char *info_log, *error_log;
   int nparams; // of every kernel, and their sizes
   uint32_t param_size[4];
+  void (*run)(void *ctx, const FakeLaunch *l); // what a kernel does; NULL: nothing
+  void *run_ctx;
   // What it saw.
   CuResult stuck; // a sticky result was returned: now every call returns it
   int contexts, streams, buffers, modules, events, graphs, execs; // alive now
   int allocations, pushes, launches;
+  int loads, copies; // modules ever loaded; copies to and from the device
+  size_t bytes_in, bytes_out;
+  struct { CuPtr at; size_t bytes; } buffer[FAKE_BUFFERS]; // alive
   size_t image_bytes;
   char entry[64];
   uint8_t args[256]; // of the last launch, one parameter behind the other

@@ -99,6 +99,21 @@ static void the_line_says_count_rate_and_time_left(void **state) {
   assert_string_equal(line, "variants 5, 5.0/s");
 }
 
+static void when_a_line_is_drawn(void **state) {
+  (void)state;
+  Progress p = {.live = true, .began = 100};
+  assert_true(progress_due(&p, 100)); // on a terminal at once, then ten times a second
+  p.drawn = 100;
+  assert_false(progress_due(&p, 100.05));
+  assert_true(progress_due(&p, 100.125));
+  p = (Progress){.began = 100};
+  assert_false(progress_due(&p, 159)); // in a file after a minute, then every one
+  assert_true(progress_due(&p, 160));
+  p.drawn = 165;
+  assert_false(progress_due(&p, 224));
+  assert_true(progress_due(&p, 225));
+}
+
 static void a_file_sees_no_progress(void **state) {
   Fixture *f = *state;
   char *path = in_dir(f, "log");
@@ -134,6 +149,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(places_that_cannot_be_written_are_told, setup, teardown),
       cmocka_unit_test_setup_teardown(folders_are_made_with_their_parents, setup, teardown),
       cmocka_unit_test_setup_teardown(the_line_says_count_rate_and_time_left, setup, teardown),
+      cmocka_unit_test_setup_teardown(when_a_line_is_drawn, setup, teardown),
       cmocka_unit_test_setup_teardown(a_file_sees_no_progress, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
