@@ -63,7 +63,7 @@ static Regime regime_named(lua_State *L, const char *name) {
 }
 
 static int declare_template(lua_State *L) {
-  static const char *const fields[] = {"kind", "summary", "rank", "first", NULL};
+  static const char *const fields[] = {"kind", "summary", "rank", "first", "group", NULL};
   Expansion *x = declaring(L, "template");
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_check_fields(L, 1, fields, "template");
@@ -78,12 +78,15 @@ static int declare_template(lua_State *L) {
   x->info->kind = x->v->kind = kinds[i].kind;
   x->info->summary = lua_field_text(L, 1, "summary", "", "template");
   x->info->first = regime_named(L, lua_field_text(L, 1, "first", "", "template"));
+  x->info->group = lua_field_text(L, 1, "group", "", "template");
   int rank = (int)lua_field_int(L, 1, "rank", 0, "template");
   bool planned = x->info->kind == KIND_PREFILL || x->info->kind == KIND_DECODE;
   if (rank < 0 || rank > 1000)
     lua_env_error(L, "template: rank is 1 (first) to 1000, not %d", rank);
-  if (!planned && (rank || x->info->first != REGIME_NONE))
-    lua_env_error(L, "template: rank and first are for prefill and decode: the planner takes no %s",
+  if (!planned && (rank || x->info->first != REGIME_NONE || *x->info->group))
+    lua_env_error(L,
+                  "template: rank, first and group are for prefill and decode: the planner takes "
+                  "no %s",
                   kind);
   x->info->rank = rank;
   return 0;

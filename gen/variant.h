@@ -113,6 +113,7 @@ typedef struct TemplateInfo {
   TemplateKind kind;
   int rank;      // among those of its kind, where the planner has no measurement: 1 first; 0 last
   Regime first;  // where it stands before all others of its kind
+  const char *group; // a point for more rows on a KV head than tile_q has, "tile_q=8"; "": none
   ParamDecl *params;
   int nparams;
   ArgDecl *args;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parse.h"
 #include "planner.h"
 
 // ---- defaults that take what is given ----------------------------------------------------------
@@ -113,23 +114,31 @@ static Fit fit_smaller(PlannerQuestion *q, const TemplateInfo *info, PlannerChoi
 
 // ---- tiles that hold a group --------------------------------------------------------------------
 
-// Rows that share K and V and do not fit a tile read them again: decode_fma's tile has as many as
-// it may and they ask (docs/ladder.md, R4).  Larger tiles of other templates are not measured.
-static Fit fit_rows(PlannerQuestion *q, const char *name, PlannerChoice *out, Fit first) {
-  static const char change[] = "tile_q=8";
+static bool gives_one_of(const PlannerQuestion *q, const char *point) {
+  Params named = {0};
+  Diag *quiet = diag_new();
+  bool given = parse_params(q->arena, point, &named, quiet) != ST_OK;
+  for (int i = 0; q->ask->given && i < named.n; i++)
+    given = given || params_get(q->ask->given, named.v[i].name);
+  diag_free(quiet);
+  return given;
+}
+
+// Rows that share K and V and do not fit a tile read them again: a template says which larger tile
+// was measured to be worth it (docs/ladder.md, R4).
+static Fit fit_rows(PlannerQuestion *q, const TemplateInfo *info, PlannerChoice *out, Fit first) {
   PlannerChoice choice = *out;
-  const char *point = change, *was = first.changed;
+  const char *point = info->group, *was = first.changed;
+  const char *tile = params_get(&first.resolved, "tile_q");
   int64_t rows = 0;
-  bool given = q->ask->given && params_get(q->ask->given, "tile_q");
-  if (strcmp(name, "decode_fma") || given || !problem_whole(q->problem, "rows", &rows) ||
-      rows <= strtol(params_get(&first.resolved, "tile_q"), NULL, 10))
-    return first;
-  if (first.point) point = arena_printf(q->arena, "%s %s", first.point, change);
-  Fit fit = planner_fit_once(q, name, point, true, &choice);
+  if (!info->group || !*info->group || !tile || gives_one_of(q, info->group)) return first;
+  if (!problem_whole(q->problem, "rows", &rows) || rows <= strtol(tile, NULL, 10)) return first;
+  if (first.point) point = arena_printf(q->arena, "%s %s", first.point, point);
+  Fit fit = planner_fit_once(q, info->name, point, true, &choice);
   if (fit.step != FIT_DONE) return first;
   fit.point = point;
   fit.changed = arena_printf(q->arena, "%s%swith %s for the %lld rows of a KV head",
-                             was ? was : "", was ? ", " : "", change, (long long)rows);
+                             was ? was : "", was ? ", " : "", info->group, (long long)rows);
   *out = choice;
   return fit;
 }
@@ -164,6 +173,6 @@ static Fit fit_many_pieces(PlannerQuestion *q, const char *name, PlannerChoice *
 Fit planner_change(PlannerQuestion *q, const TemplateInfo *info, PlannerChoice *out, Fit fit) {
   if (fit.step == FIT_PARAMS) fit = fit_given(q, info, out, fit);
   if (fit.too_large) fit = fit_smaller(q, info, out, fit);
-  if (fit.step == FIT_DONE) fit = fit_rows(q, info->name, out, fit);
+  if (fit.step == FIT_DONE) fit = fit_rows(q, info, out, fit);
   return fit.step == FIT_DONE ? fit_many_pieces(q, info->name, out, fit) : fit;
 }

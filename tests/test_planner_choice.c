@@ -203,6 +203,25 @@ static void what_is_given_steers_the_choice(void **state) {
   }
 }
 
+// What a template declares for a group is a point of its own parameters, and it has a tile_q.
+static void the_point_of_a_group_can_be_built(void **state) {
+  Fixture *f = *state;
+  const TemplateInfo **all;
+  int n, declared = 0;
+  assert_int_equal(session_templates(f->s, &all, &n, f->d), ST_OK);
+  for (int i = 0; i < n; i++) {
+    if (!all[i]->group || !*all[i]->group) continue;
+    Params point = {0}, resolved = {0};
+    const char *why = NULL;
+    fixture_ok(f, params_parse(f->a, &point, all[i]->group, f->d));
+    fixture_ok(f, variant_legal(f->s, all[i]->name, &point, NULL, f->a, &resolved, &why, f->d));
+    if (why) fail_msg("%s: %s: %s", all[i]->name, all[i]->group, why);
+    assert_non_null(params_get(&resolved, "tile_q"));
+    declared++;
+  }
+  assert_true(declared > 0);
+}
+
 // decode_fma's tile: 4 rows, 8 where more share a KV head and it may have them.
 static void a_tile_holds_a_group(void **state) {
   static const struct { const char *problem; int gpu; const char *tile, *stages; } asked[] = {
@@ -275,6 +294,7 @@ int main(void) {
       cmocka_unit_test(every_feature_has_its_template),
       cmocka_unit_test(many_pieces_take_a_second_launch),
       cmocka_unit_test(a_tile_holds_a_group),
+      cmocka_unit_test(the_point_of_a_group_can_be_built),
       cmocka_unit_test(what_is_given_steers_the_choice),
       cmocka_unit_test(what_was_passed_over_is_told),
       cmocka_unit_test(every_template_of_the_order_is_there),
