@@ -19,7 +19,7 @@ static void pieces_of_an_item(void **state) {
       {SPAN, "b=2,hq=2,hkv=1,sq=1,sk=40,d=256,dtype=bf16,chunks=70"},
       {LATENT, "b=1,hq=16,hkv=1,sq=1,sk=4200,d=576,dtype=bf16,chunks=66"}, // 64 are read at once
       {LATENT, "b=3,hq=16,hkv=1,sq=1,sk=150,d=576,dtype=f16,chunks=4"},
-      {FEW, "b=1,hq=16,hkv=1,sq=1,sk=4200,d=576,dtype=bf16,chunks=66"},
+      {FEW, "b=1,hq=16,hkv=1,sq=1,sk=1100,d=576,dtype=bf16,chunks=18"},
   };
   PASS_ALL(*state, cases);
 }
