@@ -51,7 +51,7 @@ void psm_session_close(psm_session *s) {
   free(s);
 }
 
-const char *psm_error(const psm_session *s) { return diag_text(s->diag); }
+const char *psm_error(const psm_session *s) { return s->diag->first ? diag_text(s->diag) : ""; }
 
 const char *psm_template_name(psm_session *s, int index) {
   const TemplateInfo **t;

@@ -393,22 +393,26 @@ static Status check_shape(const Operator *op, const ArgDecl *arg, const Tensor *
   Status st = arg_shape(arg, op->problem, shape, d);
   if (st != ST_OK || !memcmp(shape, t->shape, sizeof *shape * (size_t)arg->rank)) return st;
   return diag_fail(d, ST_INPUT, "%s: shape is %s, not %s", arg->name,
-                   shape_text(op->arena, t->shape, t->rank),
-                   shape_text(op->arena, shape, arg->rank));
+                   shape_text(d->arena, t->shape, t->rank),
+                   shape_text(d->arena, shape, arg->rank));
 }
 
-static Status check_strides(const Operator *op, const Variant *v, const ArgDecl *arg,
-                            const Tensor *t, Diag *d) {
-  uint32_t align = variant_alignment(v, arg);
+// What asks for the alignment, for messages.
+static const char *alignment_reason(Arena *a, const Variant *v, const ArgDecl *arg) {
   const char *vec = params_get(&v->params, "vec");
-  const char *why = arg->map.box[0] ? "its tensor map"
-                                    : arena_printf(op->arena, "vec=%s", vec ? vec : "1");
+  return arg->map.box[0] ? "its tensor map" : arena_printf(a, "vec=%s", vec ? vec : "1");
+}
+
+// Binding again and again, as a server does, takes no memory.
+static Status check_strides(const Variant *v, const ArgDecl *arg, const Tensor *t, Diag *d) {
+  uint32_t align = variant_alignment(v, arg);
   if (t->shape[t->rank - 1] > 1 && t->stride[t->rank - 1] != 1)
     return diag_fail(d, ST_INPUT, "%s: the last dimension's stride is %lld; it must be contiguous",
                      arg->name, (long long)t->stride[t->rank - 1]);
   if (t->data % align)
     return diag_fail(d, ST_INPUT, "%s: address 0x%llx is not aligned to %u bytes (%s)",
-                     arg->name, (unsigned long long)t->data, align, why);
+                     arg->name, (unsigned long long)t->data, align,
+                     alignment_reason(d->arena, v, arg));
   for (int k = 0; k + 1 < t->rank; k++) {
     if (t->shape[k] <= 1) continue; // never multiplied by anything but 0
     if (t->stride[k] < 0) return diag_fail(d, ST_INPUT, "%s: stride_%d is negative", arg->name, k);
@@ -417,7 +421,8 @@ static Status check_strides(const Operator *op, const Variant *v, const ArgDecl 
     if ((uint64_t)t->stride[k] * (uint64_t)dtype_bytes(t->dtype) % align)
       return diag_fail(d, ST_INPUT,
                        "%s: stride_%d is %lld bytes, not a multiple of %u (%s)%s",
-                       arg->name, k, (long long)(t->stride[k] * dtype_bytes(t->dtype)), align, why,
+                       arg->name, k, (long long)(t->stride[k] * dtype_bytes(t->dtype)), align,
+                       alignment_reason(d->arena, v, arg),
                        arg->map.box[0] ? "; a template without tensor maps takes it"
                                        : "; use a smaller vec");
   }
@@ -435,7 +440,7 @@ static Status check_tensor(const Operator *op, const Variant *v, const ArgDecl *
   Status st = check_shape(op, arg, t, d);
   if (st == ST_OK && !is_empty(t)) {
     if (!t->data) return diag_fail(d, ST_INPUT, "%s: no memory is bound", arg->name);
-    st = check_strides(op, v, arg, t, d);
+    st = check_strides(v, arg, t, d);
   }
   return st;
 }

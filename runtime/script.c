@@ -74,8 +74,10 @@ static void push_problem(lua_State *L, const Problem *p) {
 }
 
 static int lua_problem(lua_State *L) {
+  enum { STEPS = 1000 }; // so that a loop without an end takes no memory without one
   Script *s = script_of(L);
   Problem *p;
+  lua_env_charge_steps(L, STEPS);
   if (problem_open_hooked(s->session, s->arena, luaL_checkstring(L, 1), s->hook_path, &p, s->d))
     return lua_env_reported(L);
   push_problem(L, p);
@@ -188,14 +190,20 @@ static double number_field(lua_State *L, const char *name) {
   return x;
 }
 
+// A number that is none, or out of range, is 0: the default.
+static int count_field(lua_State *L, const char *name) {
+  double x = number_field(L, name);
+  return x >= 0 && x <= INT32_MAX ? (int)x : 0;
+}
+
 // The run on top of the stack, which space.runs made.
 static Status read_run(Script *s, lua_State *L, Run *r, Diag *d) {
   r->name = text_field(s, L, "name");
   r->template_name = text_field(s, L, "template");
   r->spec = text_field(s, L, "problem");
-  r->pruned = (int)number_field(L, "pruned");
+  r->pruned = count_field(L, "pruned");
   r->limit_s = number_field(L, "limit");
-  r->samples = (int)number_field(L, "samples");
+  r->samples = count_field(L, "samples");
   lua_getfield(L, -1, "predict");
   r->predicts = lua_isfunction(L, -1);
   lua_pop(L, 1);

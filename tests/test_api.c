@@ -2,6 +2,8 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include <malloc.h>
+
 #include "api_kit.h"
 
 enum { DIM = 64, HEADS = 4, HEADS_KV = 2, KEYS = 33 };
@@ -217,16 +219,20 @@ static void decode_open(Fixture *f, Decode *d, int64_t keys, int64_t room) {
   good(f, psm_alloc(f->dev, 1 << 20, &d->workspace));
 }
 
-static void decode_bind(Fixture *f, Decode *d, int64_t keys) {
+static void decode_bind_again(Fixture *f, Decode *d, int64_t keys) {
   d->k.shape[1] = d->v.shape[1] = keys;
-  assert_true(psm_workspace_bytes(d->op) <= 1 << 20);
-  good(f, psm_zero(f->dev, d->workspace, 1 << 20));
   good(f, psm_bind_workspace(d->op, d->workspace, 1 << 20));
   good(f, psm_bind(d->op, "q", &d->q));
   good(f, psm_bind(d->op, "k", &d->k));
   good(f, psm_bind(d->op, "v", &d->v));
   good(f, psm_bind(d->op, "o", &d->o));
   good(f, psm_bind(d->op, "lse", &d->lse));
+}
+
+static void decode_bind(Fixture *f, Decode *d, int64_t keys) {
+  assert_true(psm_workspace_bytes(d->op) <= 1 << 20);
+  good(f, psm_zero(f->dev, d->workspace, 1 << 20));
+  decode_bind_again(f, d, keys);
 }
 
 // Q = 0: every weight is 1/keys, so O is the mean of V[j] = j, and LSE is ln(keys).
@@ -254,6 +260,22 @@ static void decode_gives_the_mean(void **state) {
   decode_bind(f, &d, KEYS);
   decode_is_right(f, &d, KEYS);
   decode_is_right(f, &d, KEYS); // launches repeat without anything between them
+  psm_operator_free(d.op);
+}
+
+// A server binds for every token, and asks whether all is well.
+static void a_step_of_serving_keeps_no_memory(void **state) {
+  Fixture *f = *state;
+  Decode d;
+  decode_open(f, &d, KEYS, KEYS + 7);
+  size_t before = mallinfo2().uordblks;
+  for (int64_t i = 0; i < 20000; i++) {
+    good(f, psm_operator_set_int(d.op, "seqlen_k", KEYS + 7 * (i % 2)));
+    decode_bind_again(f, &d, KEYS + 7 * (i % 2));
+    assert_string_equal(psm_error(f->s), "");
+  }
+  size_t after = mallinfo2().uordblks;
+  if (after > before + 4096) fail_msg("%zu bytes more", after - before);
   psm_operator_free(d.op);
 }
 
@@ -530,6 +552,7 @@ int main(void) {
       T(values_are_held_against_their_kind),
       T(decode_gives_the_mean),
       T(a_growing_cache_needs_no_new_operator),
+      T(a_step_of_serving_keeps_no_memory),
       T(strides_are_in_elements),
       T(bindings_are_held_against_the_declaration),
       T(arguments_describe_themselves),
