@@ -63,7 +63,7 @@ enum { // CUjit_option
   CU_JIT_LOG_VERBOSE = 12,
 };
 
-enum { CU_PORTABLE_CLUSTER = 8 };
+enum { CU_PORTABLE_CLUSTER = 8, CU_MOST_CLUSTER = 16 }; // blocks
 enum { CU_STREAM_NON_BLOCKING = 1, CU_CAPTURE_THREAD_LOCAL = 1, CU_EVENT_DEFAULT = 0 };
 
 typedef struct CuLaunchAttr {

@@ -136,7 +136,6 @@ static Status cu_copy(Device *dev, DevPtr to, DevPtr from, uint64_t bytes, Diag 
 
 static Status cu_fill32(Device *dev, DevPtr to, uint32_t word, uint64_t bytes, Diag *d) {
   CuDevice *cu = cu_of(dev);
-  assert(bytes % 4 == 0);
   if (!bytes) return ST_OK;
   Status st = cu_enter(cu, CU_NOT_IN_CAPTURE, "filling device memory", d);
   if (st) return st;
@@ -186,13 +185,6 @@ static Status cu_tensor_map(Device *dev, const TensorMapDesc *m, void *map, Diag
   return st;
 }
 
-static void cu_counters(Device *dev, Counters *out, bool reset) {
-  (void)dev, (void)reset;
-  memset(out, 0, sizeof *out);
-}
-
-static void cu_sim_opts(Device *dev, const SimOpts *o) { (void)dev, (void)o; }
-
 // ---- open and close -----------------------------------------------------------------------------
 
 static void cu_close(Device *dev) {
@@ -232,8 +224,6 @@ static const DeviceOps cuda_ops = {
     .graph_launch = cu_graph_launch,
     .graph_free = cu_graph_free,
     .tensor_map = cu_tensor_map,
-    .counters = cu_counters,
-    .sim_opts = cu_sim_opts,
 };
 
 // The kernel module's version, which is the driver's: the driver API only tells the CUDA version.

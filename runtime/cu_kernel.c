@@ -186,13 +186,14 @@ static uint32_t dim3_product(const uint32_t v[3]) {
 // More than 48 KiB of dynamic shared memory has to be asked for, once per kernel.
 static Status allow_smem(CuDevice *cu, CuKernel *k, uint32_t smem, Diag *d) {
   enum { FREE_OF_ASKING = 48 * 1024 };
-  if (smem <= k->smem_allowed || smem + k->base.info.static_smem <= FREE_OF_ASKING) return ST_OK;
+  uint64_t all = (uint64_t)smem + k->base.info.static_smem;
+  if (smem <= k->smem_allowed || all <= FREE_OF_ASKING) return ST_OK;
   uint32_t most = cu->base.info.smem_optin;
-  if (smem + k->base.info.static_smem > most)
+  if (all > most)
     return diag_fail(d, ST_DEVICE,
-                     "%s: %s wants %u bytes of shared memory (%u dynamic, %u static); a block may "
-                     "have %u on this GPU",
-                     cu->base.info.id, k->name, smem + k->base.info.static_smem, smem,
+                     "%s: %s wants %llu bytes of shared memory (%u dynamic, %u static); a block "
+                     "may have %u on this GPU",
+                     cu->base.info.id, k->name, (unsigned long long)all, smem,
                      k->base.info.static_smem, most);
   CuResult r = cu->api.cuFuncSetAttribute(k->function, CU_FUNC_MAX_DYNAMIC_SMEM, (int)smem);
   if (r) return cu_failed(cu, r, d, "allowing %s %u bytes of shared memory", k->name, smem);
@@ -256,6 +257,10 @@ Status cu_launch(Device *dev, const Launch *l, Diag *d) {
   if (l->arg_bytes != k->param_bytes)
     return diag_fail(d, ST_INPUT, "launch: %u bytes of arguments, %s takes %u", l->arg_bytes,
                      k->name, k->param_bytes);
+  for (int i = 0; i < 3; i++)
+    if (l->cluster[i] > CU_MOST_CLUSTER)
+      return diag_fail(d, ST_INPUT, "launch: cluster.%c is %u: %d blocks in a cluster at most",
+                       'x' + i, l->cluster[i], CU_MOST_CLUSTER);
   bool cluster = dim3_product(l->cluster) > 1;
   if (cluster && !cu->api.cuLaunchKernelEx)
     return diag_fail(d, ST_DEVICE, "%s: %s needs clusters, which this driver lacks (r520 has them)",

@@ -71,7 +71,11 @@ Status device_copy(Device *dev, DevPtr to, DevPtr from, uint64_t bytes, Diag *d)
 bool device_written(Device *dev, DevPtr p, uint64_t bytes, uint8_t *marks) {
   return dev->ops->written && dev->ops->written(dev, p, bytes, marks);
 }
+
 Status device_fill32(Device *dev, DevPtr to, uint32_t word, uint64_t bytes, Diag *d) {
+  if (bytes % 4 || to % 4)
+    return diag_fail(d, ST_INPUT, "%s: fill of %llu bytes at 0x%llx: whole words only",
+                     dev->info.id, (unsigned long long)bytes, (unsigned long long)to);
   return bytes ? dev->ops->fill32(dev, to, word, bytes, d) : ST_OK;
 }
 

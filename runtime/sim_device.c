@@ -8,8 +8,16 @@
 #include "sim_race.h"
 
 // ---- buffers ------------------------------------------------------------------------------------
+enum { MOST_IDS = (int)(SIM_WINDOW_SHARED >> SIM_ID_SHIFT) };
+
 static uint32_t free_id(SimDevice *dev) {
   // Ids are not used again while others are left: a stale pointer must not find a new buffer.
+  if (dev->nbuffers == MOST_IDS) {
+    uint32_t id = 1;
+    while (id < MOST_IDS && dev->buffers[id])
+      id++;
+    return id < MOST_IDS ? id : 0;
+  }
   if (dev->nbuffers == dev->cap_buffers) {
     uint32_t cap = dev->cap_buffers ? dev->cap_buffers * 2 : 64;
     Buffer **grown = realloc(dev->buffers, cap * sizeof *grown);
@@ -102,6 +110,12 @@ static void mark_written(Memory *m, uint64_t offset, uint64_t bytes) {
   }
 }
 
+// The shadow of a buffer that had none: all of it is written.
+static uint8_t *all_written(uint64_t bytes) {
+  uint8_t *shadow = malloc(bytes);
+  return shadow ? memset(shadow, SHADOW_WRITTEN, bytes) : NULL;
+}
+
 static Status op_write(Device *dev, DevPtr to, const void *from, uint64_t bytes, Diag *d) {
   Buffer *b = span(dev, to, bytes, "write", d);
   if (!b)
@@ -126,17 +140,18 @@ static Status op_copy(Device *dev, DevPtr to, DevPtr from, uint64_t bytes, Diag 
     return ST_INPUT;
   uint64_t at = to & SIM_OFFSET_MASK, src_at = from & SIM_OFFSET_MASK;
   memmove(dst->mem.data + at, src->mem.data + src_at, bytes);
-  if (!src->mem.shadow)
+  if (!src->mem.shadow) {
     mark_written(&dst->mem, at, bytes);
-  else if (dst->mem.shadow) // what was not written is not written in the copy
-    memmove(dst->mem.shadow + at, src->mem.shadow + src_at, bytes);
+    return ST_OK;
+  }
+  if (!dst->mem.shadow && !(dst->mem.shadow = all_written(dst->mem.bytes)))
+    return diag_fail(d, ST_DEVICE, "sim: out of host memory");
+  // What was not written is not written in the copy.
+  memmove(dst->mem.shadow + at, src->mem.shadow + src_at, bytes);
   return ST_OK;
 }
 
 static Status op_fill32(Device *dev, DevPtr to, uint32_t word, uint64_t bytes, Diag *d) {
-  if (bytes % 4 || to % 4)
-    return diag_fail(d, ST_INPUT, "sim: fill of %llu bytes at 0x%llx: whole words only",
-                     (unsigned long long)bytes, (unsigned long long)to);
   Buffer *b = span(dev, to, bytes, "fill", d);
   if (!b)
     return ST_INPUT;

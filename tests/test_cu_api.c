@@ -90,6 +90,8 @@ static void round_trip(const char *path) {
   assert_int_equal(device_read(dev, out, q, sizeof out, d), ST_OK);
   const uint32_t want[4] = {2, 3, 7, 7};
   assert_memory_equal(out, want, sizeof want);
+  assert_int_equal(device_fill32(dev, q, 0, 6, d), ST_INPUT); // whole words only
+  assert_int_equal(device_fill32(dev, q + 1, 0, 4, d), ST_INPUT);
   device_free(dev, q);
   assert_int_equal(f->buffers, 1);
   device_close(dev); // frees the other

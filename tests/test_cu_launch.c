@@ -44,6 +44,10 @@ static void launches_pass_each_parameter(void **state) {
   assert_int_equal(device_launch(dev, &l, d), ST_OK);
   assert_int_equal(f->cluster[0], 16);
   assert_int_equal(f->large_cluster, 1);
+  l.cluster[0] = l.cluster[1] = 1 << 16; // 2^32 blocks are not none
+  assert_int_equal(device_launch(dev, &l, d), ST_INPUT);
+  assert_says(d, "cluster.x is 65536: 16 blocks in a cluster at most");
+  l.cluster[1] = 1;
   l.cluster[0] = 4;
   l.dependent = true; // with a cluster and without
   assert_int_equal(device_launch(dev, &l, d), ST_OK);
@@ -87,6 +91,9 @@ static void shared_memory_above_48_kib_is_asked_for(void **state) {
   assert_int_equal(device_launch(dev, &l, d), ST_DEVICE);
   assert_says(d, "k wants 233472 bytes of shared memory (232448 dynamic, 1024 static); a block may "
                  "have 232448");
+  l.smem = UINT32_MAX;
+  assert_int_equal(device_launch(dev, &l, d), ST_DEVICE);
+  assert_says(d, "k wants 4294968319 bytes of shared memory");
   assert_int_equal(f->launches, 2);
   device_close(dev);
   diag_free(d);

@@ -263,6 +263,13 @@ static void test_buffers(void **state) {
   kit_read(k, b, got, 8);
   assert_int_equal(got[1], 7);
   assert_int_equal(got[3], 0);
+  // What was not written stays so in a copy over what was.
+  DevPtr from = kit_words(k, "from", NULL, 8);
+  uint8_t marks[32];
+  assert_int_equal(device_write(k->dev, from + 4, got, 4, k->diag), ST_OK);
+  assert_int_equal(device_copy(k->dev, a + 8, from, 8, k->diag), ST_OK);
+  assert_true(device_written(k->dev, a, 32, marks));
+  for (int i = 0; i < 32; i++) assert_int_equal(marks[i], i < 8 || i >= 12);
   assert_int_equal(device_write(k->dev, a + 28, got, 8, k->diag), ST_INPUT);
   assert_string_equal(k->diag->last->what,
                       "sim: write of 8 bytes at offset 28 of \"a\" (32 bytes)");
