@@ -51,7 +51,7 @@ static const struct {
 } kinds[] = {{"prefill", KIND_PREFILL}, {"decode", KIND_DECODE}, {"combine", KIND_COMBINE},
              {"ceiling", KIND_CEILING}, {"oracle", KIND_ORACLE}, {"helper", KIND_HELPER}};
 
-const char *const regime_names[REGIME_NONE] = {"many queries", "few items", "many items"};
+static const char *const regime_names[REGIME_NONE] = {"many queries", "few items", "many items"};
 
 static Regime regime_named(lua_State *L, const char *name) {
   int i = 0;

@@ -106,7 +106,6 @@ typedef enum Regime {
   REGIME_MANY_ITEMS, // few queries
   REGIME_NONE
 } Regime;
-extern const char *const regime_names[REGIME_NONE]; // "many queries" ...
 
 typedef struct TemplateInfo {
   const char *name, *summary, *path;

@@ -5,7 +5,8 @@
 #include "parallel.h"
 #include "verify_data.h"
 
-double tolerance_at(Tolerance tol, Dtype t, double expected) {
+// What is allowed there.
+static double tolerance_at(Tolerance tol, Dtype t, double expected) {
   double allowed = tol.abs + tol.rel * fabs(expected);
   double ulps = tol.ulps + (tol.rounded && expected != 0 ? 0.5 : 0);
   return ulps > 0 ? allowed + ulps * dtype_ulp(t, expected) : allowed;

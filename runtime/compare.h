@@ -23,8 +23,6 @@ typedef struct Expected {
   int64_t forms, form, group;
 } Expected;
 
-double tolerance_at(Tolerance tol, Dtype t, double expected); // what is allowed there
-
 // NaN, +inf and -inf must stand exactly where they are expected: else *err is NaN, or infinite.
 bool element_agrees(double expected, double got, Tolerance tol, Dtype t, double *err);
 

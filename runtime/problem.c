@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const ProblemName problem_names[] = {
+static const ProblemName problem_names[] = {
     {"b", "batch", PROBLEM_SIZE, 0, "sequences in the batch"},
     {"hq", "heads_q", PROBLEM_SIZE, 1, "query heads; a multiple of heads_kv"},
     {"hkv", "heads_kv", PROBLEM_SIZE, 1, "key and value heads"},
@@ -41,10 +41,10 @@ const ProblemName problem_names[] = {
     {"dtype", "dtype", PROBLEM_DTYPE, 0, "element type of q, k, v and o"},
     {"dtype_kv", "dtype_kv", PROBLEM_DTYPE, 0, "element type of k and v, where it is another one"},
 };
-const int problem_nnames = sizeof problem_names / sizeof *problem_names;
+enum { NNAMES = sizeof problem_names / sizeof *problem_names };
 
 const ProblemName *problem_name_find(const char *name) {
-  for (int i = 0; i < problem_nnames; i++)
+  for (int i = 0; i < NNAMES; i++)
     if (!strcmp(problem_names[i].short_name, name) || !strcmp(problem_names[i].name, name))
       return &problem_names[i];
   return NULL;
@@ -178,9 +178,9 @@ static Status set_dtype(Problem *p, const char *name, const char *text, Diag *d)
 
 static Status unknown_name(Arena *a, const char *name, const char *const *extra, int nextra,
                            Diag *d) {
-  const char **all = arena_array(a, const char *, 2 * problem_nnames + nextra);
+  const char **all = arena_array(a, const char *, 2 * NNAMES + nextra);
   int n = 0;
-  for (int i = 0; i < problem_nnames; i++) {
+  for (int i = 0; i < NNAMES; i++) {
     all[n++] = problem_names[i].name;
     if (strcmp(problem_names[i].name, problem_names[i].short_name))
       all[n++] = problem_names[i].short_name;
@@ -295,7 +295,7 @@ static char *value_text(Arena *a, const char *sep, const char *name, const Value
 
 char *problem_text(Arena *a, const Problem *p) {
   char *text = arena_strdup(a, "");
-  for (int i = 0; i < problem_nnames; i++) {
+  for (int i = 0; i < NNAMES; i++) {
     const ProblemName *k = &problem_names[i];
     const char *sep = *text ? "," : "";
     if (k->kind == PROBLEM_DTYPE) {
@@ -331,7 +331,7 @@ static Status check_product(const Problem *p, const char *const names[4], Diag *
 
 Status problem_check(const Problem *p, Diag *d) {
   int errors = d->errors;
-  for (int i = 0; i < problem_nnames; i++) {
+  for (int i = 0; i < NNAMES; i++) {
     const ProblemName *k = &problem_names[i];
     const Value *v = problem_value(p, k->name);
     if (v && k->kind == PROBLEM_SIZE && v->i < k->min)

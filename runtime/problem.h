@@ -39,8 +39,6 @@ typedef struct ProblemName {
   int64_t min;                   // SIZE: least legal value
   const char *doc;
 } ProblemName;
-extern const ProblemName problem_names[];
-extern const int problem_nnames;
 const ProblemName *problem_name_find(const char *name); // short or long; NULL when not a name
 
 // "b=1,hq=32,...".  Unknown names, values that are not numbers, negative or overflowing sizes,

@@ -314,7 +314,8 @@ static void *worker_run(void *arg) {
   return NULL;
 }
 
-int reference_threads(int asked) {
+// Threads to use: `asked`, or the cores there are.
+static int reference_threads(int asked) {
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   int n = asked > 0 ? asked : (int)cores;
   return n < 1 ? 1 : n > 256 ? 256 : n;

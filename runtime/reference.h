@@ -32,7 +32,6 @@ typedef struct ReferenceOpts {
 Status reference_rows(const Problem *p, const AttnInputs *in, const ReferenceOpts *opts,
                       Reference *out, Diag *d);
 int reference_draws(const Problem *p, const ReferenceOpts *opts); // how often the formula is drawn
-int reference_threads(int asked); // threads to use: `asked`, or the cores there are
 
 // ---- the arithmetic, once per host instruction set, always the same bits -----------------------
 // Keys go in blocks of REF_KEYS, transposed: kt[e * REF_KEYS + j].  Rows of V and O are padded with

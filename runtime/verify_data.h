@@ -18,8 +18,6 @@ extern const Layout layout_dense, layout_q, layout_k, layout_v, layout_o;
 Status host_tensor_make(HostTensor *h, Dtype t, int rank, const int64_t shape[], const Layout *l,
                         Fill fill, Diag *d);
 void host_tensor_free(HostTensor *h);
-void host_tensor_fill(HostTensor *h, Fill fill);
-double fill_value(Fill fill);
 
 // Element access in [batch, seqlen, heads, dim] (rank 4) or [batch, heads, seqlen] (rank 3) order.
 static inline int64_t tensor_at(const Tensor *t, int64_t i, int64_t j, int64_t k, int64_t e) {

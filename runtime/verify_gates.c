@@ -138,7 +138,7 @@ static double mean_allowed(const Reference *ref, const Outputs *out, double max_
   return 1.5 * ref->plain_mean * chance + floor;
 }
 
-Expected expect_reference(const Reference *ref, const Outputs *out, int64_t every) {
+static Expected expect_reference(const Reference *ref, const Outputs *out, int64_t every) {
   Dtype t = out->o.t.dtype;
   double max_o = largest(ref->o, tensor_elements(&out->o.t));
   Expected x = {.o = ref->o,
