@@ -64,6 +64,7 @@ static Status one_run(Sweep *s, const Run *r, int64_t n) {
     if (st && st != ST_INTERRUPTED) return st;
     if (!o.fields.n) break; // Ctrl-C between two points
     rows_add(s->c->arena, &rows, &o);
+    s->progress.found += o.stored != NULL;
     s->on_sim |= wire_number(&o.fields, "modelled") != 0; // its times are nobody's
     if (s->json) cmd_outcome_json(s->c, r, &o);
   }

@@ -23,7 +23,7 @@ static void put_time_left(char *out, size_t size, double s) {
 
 void progress_line(const Progress *p, int64_t done, double seconds, char *out, size_t size) {
   int n = snprintf(out, size, "%s %" PRId64, p->what, done);
-  double rate = seconds > 0 ? (double)done / seconds : 0;
+  double rate = seconds > 0 ? (double)(done - p->found) / seconds : 0;
   char *at = out + n;
   size_t room = n < (int)size ? size - (size_t)n : 0;
   if (!room) return;

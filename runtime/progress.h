@@ -12,6 +12,7 @@ typedef struct Progress {
   const char *what;
   bool live;
   int64_t total;
+  int64_t found; // units done that took no time: there is no rate in them
   double began, drawn; // seconds of a monotonic clock
 } Progress;
 

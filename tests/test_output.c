@@ -94,7 +94,12 @@ static void the_line_says_count_rate_and_time_left(void **state) {
   assert_string_equal(line, "variants 1 of 100, 200.0 s each, 5 h 30 min left");
   progress_line(&p, 100, 10, line, sizeof line);
   assert_string_equal(line, "variants 100 of 100, 10.0/s");
-  p.total = 0;
+  p.found = 80; // the store's
+  progress_line(&p, 80, 1, line, sizeof line);
+  assert_string_equal(line, "variants 80 of 100");
+  progress_line(&p, 90, 20, line, sizeof line);
+  assert_string_equal(line, "variants 90 of 100, 2.0 s each, 20 s left");
+  p = (Progress){.what = "variants"};
   progress_line(&p, 5, 1, line, sizeof line);
   assert_string_equal(line, "variants 5, 5.0/s");
 }
