@@ -424,8 +424,9 @@ const Op *sim_bulk_issue(Warp *w, Bulk *b, uint32_t lane) {
   }
   for (int k = 0; !stop && (to = receiver(c, b, k)); k++) {
     stop = sim_mbar_due(w, b->op, lane, to, b->mbar);
-    if (!stop && b->kind == BULK_LOAD)
-      sim_race_async_mbarrier(w, b->op, lane, to, b->mbar);
+    if (!stop && (b->kind == BULK_LOAD || b->kind == BULK_WORDS))
+      sim_race_async_mbarrier(w, b->op, lane, to, b->mbar,
+                              b->kind == BULK_LOAD ? V_INITED : V_NOW);
     if (!stop)
       stop = begin(c, b, to, arrives_as(b), b->shared);
   }

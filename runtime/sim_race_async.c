@@ -145,7 +145,8 @@ void sim_race_async_reads(Warp *w, const Op *op, uint32_t event, const AsyncRun 
 }
 
 // mbarrier.init is a write of the generic proxy too; fence.mbarrier_init is for it alone.
-void sim_race_async_mbarrier(Warp *w, const Op *op, uint32_t lane, Cta *owner, uint64_t at) {
+void sim_race_async_mbarrier(Warp *w, const Op *op, uint32_t lane, Cta *owner, uint64_t at,
+                             ViewClock since) {
   if (!w->cta->race || w->cta->race->race->full)
     return;
   AsyncTouch a = {.owner = owner, .at = at, .bytes = 8};
@@ -159,8 +160,8 @@ void sim_race_async_mbarrier(Warp *w, const Op *op, uint32_t lane, Cta *owner, u
     return;
   uint32_t event = (uint32_t)prior >> RACE_LANE_BITS, by = e->lanes ? e->lanes : 1u << (prior & 31);
   bool own = e->who == who_of(w->cta->index, w->index) && by == 1u << lane;
-  bool fenced = own && race_view(t.rw, lane)->self[V_INITED] >= event;
-  if (!fenced && !race_knows(t.rw, 1u << lane, V_INITED, e->who, by, event))
+  bool fenced = own && (since == V_NOW || race_view(t.rw, lane)->self[since] >= event);
+  if (!fenced && !race_knows(t.rw, 1u << lane, since, e->who, by, event))
     race_tell(&t, e, FIND_NO_INIT_FENCE, lane, (uint32_t)sim_first(by), first, true);
 }
 

@@ -86,6 +86,7 @@ static const Case specials[] = {
     // blocks of a cluster, whose warps go once through what merges: several items for each
     {{{"cluster", "2"}, {"warm", "2"}}, "b=2,hq=6,hkv=2,sq=7,sk=75,chunks=1,causal=1"},
     {{{"cluster", "4"}, {"warm", "1"}}, "b=3,hq=3,hkv=1,sq=1,sk=40,chunks=1"},
+    {{{"cluster", "2"}, {"helpers", "8"}}, "b=1,hq=3,hkv=1,sq=1,sk=40,chunks=1"},
     // one warpgroup of three is blind to two tiles, and only the stages order it behind the copies
     {{{"tile_q", "192"}, {"turns", "0"}}, "b=1,hq=2,hkv=1,sq=$q5,sk=$k11,causal=1"},
     // warps that see a part of a tile or none of it, or have no rows

@@ -1,5 +1,7 @@
 // st.async and red.async into another block, and atomics on vectors and 16 bytes.  Also on a GPU
 // (PTXSMITH_DEVICE=cuda:0), but for what traps.
+#include <stdio.h>
+
 #include "dtype.h"
 #include "sim_kit.h"
 
@@ -55,6 +57,38 @@ static void test_words(void **state) {
   }
   device_sim_opts(k->dev, &(SimOpts){.threads = 1, .sanitize = true});
   kernel_free(kernel);
+}
+
+// A barrier of the cluster that orders nothing (.relaxed) and no fence before it: the initialisation of the
+// mbarrier may come after its first signal.  Either of the two is enough.
+static void test_initialised_before(void **state) {
+#define FENCE "fence.mbarrier_init.release.cluster;\n"
+#define FIRST "READY: barrier.cluster.arrive"
+  static const struct {
+    bool fenced, releases;
+  } cases[] = {{false, false}, {true, false}, {false, true}};
+  static const char body[] =
+      "mov.u32 %r9, 384;\n" BEGIN STORE "mov.u32 %r6, 0;\n" ADD OWNER WAIT READ END;
+  Kit *k = *state;
+  for (int i = 0; i < 3; i++) {
+    char text[sizeof body + 32];
+    const char *at = strstr(body, FENCE), *behind = at + strlen(FENCE);
+    const char *arrive = strstr(behind, FIRST) + strlen(FIRST);
+    snprintf(text, sizeof text, "%.*s%s%.*s%s%s", (int)(at - body), body,
+             cases[i].fenced ? FENCE : "", (int)(arrive - behind), behind,
+             cases[i].releases ? "" : ".relaxed", arrive);
+    Kernel *kernel = kit_body(k, 1, text);
+    DevPtr out = kit_fill(k, "out", 7, 128);
+    diag_reset(k->diag);
+    bool sound = cases[i].fenced || cases[i].releases;
+    Status st = in_cluster(k, kernel, &out, 8); // else what was stored there before races, too
+    if (sound && st != ST_OK) fail_msg("%d: %s", i, diag_text(k->diag));
+    const char *said = strstr(diag_text(k->diag), "missing fence.mbarrier_init");
+    if (!said != sound) fail_msg("%d: %s", i, diag_text(k->diag));
+    diag_reset(k->diag);
+    device_free(k->dev, out);
+    kernel_free(kernel);
+  }
 }
 
 // Every width and reduction into one's own block, through generic addresses too.  On sim only: of
@@ -219,7 +253,8 @@ static void test_misuse(void **state) {
 int main(void) {
   const struct CMUnitTest anywhere[] = {
       cmocka_unit_test(test_words), cmocka_unit_test(test_vectors), cmocka_unit_test(test_wide)};
-  const struct CMUnitTest on_sim[] = {cmocka_unit_test(test_kinds), cmocka_unit_test(test_misuse)};
+  const struct CMUnitTest on_sim[] = {cmocka_unit_test(test_kinds), cmocka_unit_test(test_misuse),
+                                      cmocka_unit_test(test_initialised_before)};
   int failed = cmocka_run_group_tests(anywhere, kit_setup_anywhere, kit_teardown);
   return failed + cmocka_run_group_tests(on_sim, kit_setup, kit_teardown);
 }
