@@ -93,6 +93,7 @@ static const Case specials[] = {
     {{{"narrow", "16"}, {"tile_k", "32"}}, "b=1,hq=2,hkv=1,sq=$q5,sk=$k11,wl=$w3,wr=$w7"},
     {{{"narrow", "16"}, {"tile_k", "32"}, {"stages", "1"}},
      "b=2,hq=2,hkv=1,sq=$q9,sk=$k3,causal=1,wl=20"},
+    {{{"narrow", "16"}, {"tile_k", "32"}, {"stages", "1"}}, "b=1,hq=2,hkv=1,sq=$q9,sk=3,causal=1"},
     {{{"narrow", "16"}, {"tile_k", "32"}},
      "b=4,hq=2,hkv=1,seqlens_q=5/0/7/33,seqlens_k=$k11/9/3/50,causal=1"}};
 enum { SPECIALS = sizeof specials / sizeof *specials };
