@@ -75,7 +75,7 @@ enum {
 };
 
 // A variant, beside the base one, with its problem.
-typedef struct Case { const char *set[3][2], *problem; } Case;
+typedef struct Case { const char *set[4][2], *problem; } Case;
 
 // Variants that some lines need: for the templates that have these parameters.
 static const Case specials[] = {
@@ -95,7 +95,18 @@ static const Case specials[] = {
      "b=2,hq=2,hkv=1,sq=$q9,sk=$k3,causal=1,wl=20"},
     {{{"narrow", "16"}, {"tile_k", "32"}, {"stages", "1"}}, "b=1,hq=2,hkv=1,sq=$q9,sk=3,causal=1"},
     {{{"narrow", "16"}, {"tile_k", "32"}},
-     "b=4,hq=2,hkv=1,seqlens_q=5/0/7/33,seqlens_k=$k11/9/3/50,causal=1"}};
+     "b=4,hq=2,hkv=1,seqlens_q=5/0/7/33,seqlens_k=$k11/9/3/50,causal=1"},
+    // a warpgroup sees the first half of a tile, another the second one of another, or of the only
+    {{{"half", "1"}, {"tile_q", "128"}, {"tile_k", "128"}},
+     "b=2,hq=1,sq=128,sk=200,causal=1,wl=70"},
+    {{{"half", "1"}, {"tile_q", "128"}, {"tile_k", "128"}},
+     "b=1,hq=1,sq=128,sk=140,causal=1,wl=0"},
+    // behind tiles that it sees nothing of, in turns, K late, rows 40 and 41 without a key so far
+    {{{"half", "1"}, {"tile_q", "128"}, {"tile_k", "64"}}, "b=2,hq=1,sq=108,sk=130,causal=1"},
+    {{{"half", "1"}, {"tile_q", "128"}, {"tile_k", "64"}, {"stages", "1"}},
+     "b=8,hq=1,sq=100,sk=130,causal=1"},
+    // a half begins the item behind one with rows past the end, and one with rows without a key
+    {{{"half", "1"}, {"tile_k", "64"}}, "b=2,hq=1,sq=70,sk=30,causal=1"}};
 enum { SPECIALS = sizeof specials / sizeof *specials };
 
 // decode_latent and decode_latent_few have one width, of 576, and each run of them is dear: they take
@@ -287,7 +298,7 @@ static inline void bench_cases(Bench *b, const Case *cases, int n, int schedules
   for (int i = 0; i < n; i++) {
     bool decode = cases[i].problem && strstr(cases[i].problem, "chunks="), has = true;
     Params p = b->base;
-    for (int k = 0; k < 3 && cases[i].set[k][0]; k++) {
+    for (int k = 0; k < 4 && cases[i].set[k][0]; k++) {
       has &= decl_of(b, cases[i].set[k][0]) != NULL;
       p = with(b, &p, cases[i].set[k][0], cases[i].set[k][1]);
     }

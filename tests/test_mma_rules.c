@@ -49,8 +49,8 @@ static void windows(void **state) {
     }
 }
 
-// Warps that see a part of a tile, all of it or none: windows about the edges of 16, of a warp's rows
-// and of tiles, queries that end before, with and after the keys.
+// Warps that see a part of a tile, all of it or none: windows about the edges of 16, of a warp's
+// rows and of tiles, queries that end before, with and after the keys.
 #define ROWS32 " tile_q=64 tile_k=64 warps=2"
 static void narrow_windows(void **state) {
   static const int lefts[] = {0, 1, 15, 16, 17, 127, 128, 129};
@@ -81,8 +81,8 @@ static void narrow_with_rules(void **state) {
 }
 
 // O and LSE of a case; of queries other than `but` q becomes `factor` times as large.
-static Case answers(Fixture *f, const Rules *r, int but, double factor) {
-  Case c = case_open(f, &mma, r);
+static Case answers(Fixture *f, const Subject *x, const Rules *r, int but, double factor) {
+  Case c = case_open(f, x, r);
   for (int64_t i = 0; i < (int64_t)BATCH * r->sq * HEADS * r->d; i++)
     if (i / (HEADS * r->d) % r->sq != but) put(&c.t[Q], i, factor * get(&c.t[Q], i));
   case_bind(&c);
@@ -92,15 +92,21 @@ static Case answers(Fixture *f, const Rules *r, int but, double factor) {
 }
 
 // What is left out has weight 0: with one part a tile not a bit of the answer changes.
-static void narrow_leaves_the_bits(void **state) {
+static void parts_leave_the_bits(void **state) {
+  static const Subject *const subjects[] = {&mma, &mma, &wgmma};
   static const Rules cases[][2] = {
       {{"window=1" ROWS32, .sq = 150, .sk = 190, .d = 64, .causal = 1, .window = true, .left = 75},
        {"window=1 narrow=32" ROWS32, .sq = 150, .sk = 190, .d = 64, .causal = 1, .window = true,
         .left = 75}},
       {{"stages=1 slack=4" ROWS32, .sq = 90, .sk = 141, .d = 64},
-       {"stages=1 slack=4 narrow=16" ROWS32, .sq = 90, .sk = 141, .d = 64}}};
-  for (int i = 0; i < 2; i++) {
-    Case a = answers(*state, &cases[i][0], 0, 1), b = answers(*state, &cases[i][1], 0, 1);
+       {"stages=1 slack=4 narrow=16" ROWS32, .sq = 90, .sk = 141, .d = 64}},
+      {{"window=1 tile_q=128", .sq = 150, .sk = 330, .d = 64, .window = true, .left = 130,
+        .right = 5},
+       {"window=1 tile_q=128 half=1", .sq = 150, .sk = 330, .d = 64, .window = true, .left = 130,
+        .right = 5}}};
+  for (int i = 0; i < 3; i++) {
+    Case a = answers(*state, subjects[i], &cases[i][0], 0, 1);
+    Case b = answers(*state, subjects[i], &cases[i][1], 0, 1);
     for (int k = O; k <= LSE; k++) assert_memory_equal(a.t[k].host, b.t[k].host, bytes_of(&a.t[k]));
     case_close(&a);
     case_close(&b);
@@ -111,7 +117,7 @@ static void narrow_leaves_the_bits(void **state) {
 // it does not.
 static void slack_is_a_rows_own(void **state) {
   static const Rules r = {"slack=4" ROWS32, .sq = 40, .sk = 300, .d = 64};
-  Case a = answers(*state, &r, 9, 1), b = answers(*state, &r, 9, 6);
+  Case a = answers(*state, &mma, &r, 9, 1), b = answers(*state, &mma, &r, 9, 6);
   for (int n = 0; n < BATCH; n++)
     for (int h = 0; h < HEADS; h++) {
       int64_t o = query_at(&r, r.d, n, 9, h, 0), lse = (int64_t)(n * HEADS + h) * r.sq + 9;
@@ -165,6 +171,15 @@ static void windows_on_hopper(void **state) {
 
 static void rules_on_hopper(void **state) {
   static const Rules cases[] = {
+      // halves of a tile: each side of a window, both together, the end of the keys, one tile alone
+      {"window=1 half=1 tile_q=128", .sq = 130, .sk = 330, .d = 64, .causal = 1, .window = true,
+       .left = 127, .right = -1},
+      {"window=1 half=1 tile_q=192 lazy=0", .sq = 190, .sk = 250, .d = 64, .causal = 1,
+       .window = true, .left = 64, .right = -1},
+      {"window=1 half=1 tile_q=64 q_stages=1", .sq = 70, .sk = 200, .d = 64, .window = true,
+       .left = 16, .right = 15},
+      {"half=1 tile_q=64", .sq = 70, .sk = 170, .d = 64},
+      {"half=1 sinks=1", .sq = 150, .sk = 50, .d = 64, .causal = 1, .sinks = true},
       // masks by bits: a row's word full, not full, two of them
       {"window=1 tile_q=64 tile_k=128", .sq = 70, .sk = 260, .d = 64, .window = true, .left = 127,
        .right = 3},
@@ -199,7 +214,7 @@ int main(void) {
       cmocka_unit_test(windows),
       cmocka_unit_test(narrow_windows),
       cmocka_unit_test(narrow_with_rules),
-      cmocka_unit_test(narrow_leaves_the_bits),
+      cmocka_unit_test(parts_leave_the_bits),
       cmocka_unit_test(slack_is_a_rows_own),
       cmocka_unit_test(caps_slopes_and_sinks),
       cmocka_unit_test(values_of_another_width),

@@ -73,7 +73,8 @@ static void lengths_near_the_edges(void **state) {
 // Parts of tiles, warps without rows, sequences without any, and hooks that mask with ranges.
 static void narrow_parts(void **state) {
   static const GateCase cases[] = {
-      {MMA "narrow=32 slack=8", "hq=2,hkv=1,seqlens_q=5/0/70/33,seqlens_k=9/3/100/0,d=64,dtype=bf16"},
+      {MMA "narrow=32 slack=8",
+       "hq=2,hkv=1,seqlens_q=5/0/70/33,seqlens_k=9/3/100/0,d=64,dtype=bf16"},
       {MMA "narrow=48 slack=4 tile_q=64 warps=2",
        "hq=2,hkv=1,seqlens_q=5/0/70/33,seqlens_k=100/3/9/64,d=128,dtype=f16,causal=1"},
       {MMA "narrow=16 stages=3 q_regs=0",

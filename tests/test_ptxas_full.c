@@ -173,6 +173,19 @@ static void check_all(Context *c, const char *name, const char *const *variants,
   }
 }
 
+// What is off by default, for what it is made for.
+static void parts_of_tiles(void **state) {
+  static const char *const mma[] = {
+      "narrow=32 slack=8 window=1 head_dim=64 causal=1",
+      "narrow=32 slack=8 window=1 head_dim=128 causal=1",
+      "narrow=32 slack=8 varlen=1 head_dim=64 causal=1",
+      "narrow=32 slack=8 varlen=1 head_dim=128 causal=1"};
+  static const char *const wgmma[] = {"half=1 window=1 head_dim=64 causal=1",
+                                      "half=1 window=1 head_dim=128 causal=1"};
+  check_all(*state, "prefill_mma", mma, sizeof mma / sizeof *mma);
+  check_all(*state, "prefill_wgmma", wgmma, sizeof wgmma / sizeof *wgmma);
+}
+
 // The most registers on Hopper: e4m3's transpose in 32 of them, blocks that share an SM, every
 // rule; of 512 threads in a block.
 static void on_hopper(void **state) {
@@ -206,6 +219,7 @@ int main(void) {
   }
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_template), cmocka_unit_test(with_features),
+      cmocka_unit_test(parts_of_tiles),
       cmocka_unit_test(with_hooks), cmocka_unit_test(on_hopper), cmocka_unit_test(golden_files)};
   return cmocka_run_group_tests(tests, open_context, close_context);
 }

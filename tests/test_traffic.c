@@ -1,5 +1,6 @@
 // The traffic of our templates: the decode kernels read every byte of K and V once, whatever the
-// chunks, the tails and the group.  And the products that prefill_mma makes of cut tiles.
+// chunks, the tails and the group.  And the products that prefill_mma and prefill_wgmma make of cut
+// tiles.
 #include "dense.h"
 #define KIT_SANITIZE false
 #include "sim_kit.h"
@@ -102,8 +103,8 @@ static void test_decode_reads_once(void **state) {
   session_close(s);
 }
 
-// Products of 16 x 8 x 16 that one head needs whose warps have 32 rows: of each tile of 64 keys none,
-// where a warp's rows see none, `narrow` keys where these hold all that it sees, else 64.  Rows see
+// Products of 16 x 8 x 16 that one head needs whose warps have 32 rows: of each tile of 64 keys
+// none, where a warp's rows see none, `narrow` keys where these hold all that it sees, else 64.  Rows see
 // the `left` keys before their own, a multiple of 16 keys after row 0's begins.
 static uint64_t products(int sq, int sk, int left, bool causal, int narrow, int d) {
   uint64_t made = 0;
@@ -138,11 +139,9 @@ static void test_narrow_products(void **state) {
                                       cases[i].narrow, cases[i].more);
     const char *window =
         cases[i].left < 0 ? "" : arena_printf(k->arena, ",wl=%d", cases[i].left);
-    Operator *op = launched(k, s, "prefill_mma", params,
-                            arena_printf(k->arena, "b=1,hq=1,sq=%d,sk=%d,d=%d,dtype=f16,causal=%d%s",
-                                         cases[i].sq, cases[i].sk, cases[i].d, cases[i].causal,
-                                         window),
-                            1, &buffers);
+    const char *values = arena_printf(k->arena, "b=1,hq=1,sq=%d,sk=%d,d=%d,dtype=f16,causal=%d%s",
+                                      cases[i].sq, cases[i].sk, cases[i].d, cases[i].causal, window);
+    Operator *op = launched(k, s, "prefill_mma", params, values, 1, &buffers);
     KernelCounts n;
     assert_true(kernel_counts(op->step[0].kernel, &n));
     uint64_t made = 0;
@@ -156,9 +155,35 @@ static void test_narrow_products(void **state) {
   session_close(s);
 }
 
+// Rows of 64: 512 .. 575 see the keys 256 .. 575, 576 .. 639 see 320 .. 639.  Of the tiles from 256,
+// 384, 512 on each warpgroup has one of which it sees a half: its S has 64 columns, other S and O
+// have 128.
+static void test_half_products(void **state) {
+  Kit *k = *state;
+  Session *s = session_open(NULL, k->diag);
+  device_sim_opts(k->dev, &(SimOpts){.counters = true});
+  Dense buffers = {0};
+  Operator *op = launched(k, s, "prefill_wgmma", "half=1",
+                          "b=1,hq=1,sq=128,sk=640,d=128,dtype=f16,causal=1,wl=256", 1, &buffers);
+  KernelCounts n;
+  assert_true(kernel_counts(op->step[0].kernel, &n));
+  uint64_t narrow = 0, wide = 0;
+  for (int j = 0; j < n.n; j++) {
+    if (n.site[j].in->shape_n == 64) narrow += n.count[j].warps;
+    if (n.site[j].in->shape_n == 128) wide += n.count[j].warps;
+  }
+  int steps = 4 * 128 / 16;                      // of a product, by four warps
+  assert_int_equal(narrow, 2 * steps);           // S
+  assert_int_equal(wide, (2 * 2 + 2 * 3) * steps); // S, O
+  dense_free(k->dev, &buffers);
+  operator_free(op);
+  session_close(s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_decode_reads_once, kit_setup, kit_teardown),
-      cmocka_unit_test_setup_teardown(test_narrow_products, kit_setup, kit_teardown)};
+      cmocka_unit_test_setup_teardown(test_narrow_products, kit_setup, kit_teardown),
+      cmocka_unit_test_setup_teardown(test_half_products, kit_setup, kit_teardown)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
