@@ -471,7 +471,8 @@ static int declare_include(lua_State *L) {
     return lua_env_error(L, "include: '%s' is not a path below templates/", name);
   lua_env_charge_steps(L, INCLUDE_STEPS);
   const char *path = arena_printf(x->arena, "templates/%s", name);
-  const Source *src = session_find(x->session, path);
+  const Source *src;
+  if (session_find(x->session, path, &src, x->d) != ST_OK) return lua_env_reported(L);
   if (!src)
     return lua_env_error(L, "include: there is no '%s'%s", path,
                          session_nearest(x->session, x->arena, path));

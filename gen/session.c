@@ -63,16 +63,17 @@ static SessionFile *add_file(Session *s, const char *path, const Source *src, bo
   return f;
 }
 
-static const Source *read_override(Session *s, const char *path) {
-  if (!s->dir) return NULL;
+// NULL where the user has no such file.
+static Status read_override(Session *s, const char *path, const Source **out, Diag *d) {
+  *out = NULL;
+  if (!s->dir) return ST_OK;
   const char *full = arena_printf(s->arena, "%s/%s", s->dir, path);
   struct stat st;
-  if (stat(full, &st) != 0 || !S_ISREG(st.st_mode)) return NULL;
-  Diag *d = diag_new();
-  Source *src = NULL;
-  source_read(s->arena, full, &src, d);
-  diag_free(d);
-  return src;
+  if (stat(full, &st) != 0 || !S_ISREG(st.st_mode)) return ST_OK;
+  Source *src;
+  Status read = source_read(s->arena, full, &src, d);
+  *out = src;
+  return read;
 }
 
 static const EmbeddedFile *find_embedded(const char *path) {
@@ -81,19 +82,21 @@ static const EmbeddedFile *find_embedded(const char *path) {
   return NULL;
 }
 
-const Source *session_find(Session *s, const char *path) {
+Status session_find(Session *s, const char *path, const Source **out, Diag *d) {
   for (int i = 0; i < s->nfiles; i++)
-    if (!s->files[i]->user && strcmp(s->files[i]->path, path) == 0) return s->files[i]->src;
-  const Source *src = read_override(s, path);
-  const EmbeddedFile *e = src ? NULL : find_embedded(path);
-  if (e) src = source_new(s->arena, e->path, e->text, e->len);
-  if (src) add_file(s, path, src, false);
-  return src;
+    if (!s->files[i]->user && strcmp(s->files[i]->path, path) == 0)
+      return *out = s->files[i]->src, ST_OK;
+  Status st = read_override(s, path, out, d);
+  if (st != ST_OK) return st; // the built-in one is not what the user meant
+  const EmbeddedFile *e = *out ? NULL : find_embedded(path);
+  if (e) *out = source_new(s->arena, e->path, e->text, e->len);
+  if (*out) add_file(s, path, *out, false);
+  return ST_OK;
 }
 
 Status session_file(Session *s, const char *path, const Source **out, Diag *d) {
-  *out = session_find(s, path);
-  if (*out) return ST_OK;
+  Status st = session_find(s, path, out, d);
+  if (st != ST_OK || *out) return st;
   return diag_fail(d, ST_INPUT, "there is no file '%s'%s", path,
                    session_nearest(s, d->arena, path));
 }
@@ -220,7 +223,9 @@ static Status run(Session *s, Expansion *x, const Source *src) {
 
 Status session_expand(Session *s, const char *template_name, Expansion *x) {
   const char *path = arena_printf(x->v->arena, "%s%s%s", TEMPLATES, template_name, SUFFIX);
-  const Source *src = strchr(template_name, '/') ? NULL : session_find(s, path);
+  const Source *src = NULL;
+  Status found = strchr(template_name, '/') ? ST_OK : session_find(s, path, &src, x->d);
+  if (found != ST_OK) return found;
   if (!src) {
     Names names = template_names(s);
     return diag_fail(x->d, ST_INPUT, "there is no template '%s'%s", template_name,

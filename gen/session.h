@@ -21,8 +21,9 @@ struct Session {
   const TemplateInfo **templates; int ntemplates, templates_cap; // those asked for so far
 };
 
-// A file by its path ("templates/lib/x.inc"); NULL when there is none.
-const Source *session_find(Session *s, const char *path);
+// A file by its path ("templates/lib/x.inc"); NULL when there is none.  ST_INPUT: the user's is
+// there and can't be read.
+Status session_find(Session *s, const char *path, const Source **out, Diag *d);
 // ` (did you mean "...")` among the files that are there.
 const char *session_nearest(Session *s, Arena *a, const char *path);
 // Pushes the compiled chunk of a file, compiling it at first use.

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -389,6 +390,27 @@ static void parameters_are_name_value(void **state) {
   assert_int_equal(f->d->errors, 4);
 }
 
+// The built-in one would not be what the user meant.
+static void a_template_of_the_users_that_cannot_be_read_is_told(void **state) {
+  Fixture *f = *state;
+  char folder[] = "/tmp/ptxsmith_test_XXXXXX";
+  assert_non_null(mkdtemp(folder));
+  char *below = arena_printf(f->arena, "%s/templates", folder);
+  char *path = arena_printf(f->arena, "%s/decode_fma.ptx.in", below);
+  assert_int_equal(mkdir(below, 0700), 0);
+  assert_int_equal(symlink("/proc/self/mem", path), 0); // a plain file, and nothing is at its front
+  Session *s = session_open(folder, f->d);
+  assert_non_null(s);
+  Variant *v;
+  diag_reset(f->d);
+  assert_int_equal(variant_build(s, "decode_fma", NULL, NULL, &v, f->d), ST_INPUT);
+  assert_non_null(strstr(f->d->first->what, "can't read '/tmp/"));
+  session_close(s);
+  unlink(path);
+  rmdir(below);
+  rmdir(folder);
+}
+
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
   const struct CMUnitTest tests[] = {
@@ -406,6 +428,7 @@ int main(void) {
       TEST(legal_combinations),
       TEST(built_in_templates),
       TEST(parameters_are_name_value),
+      TEST(a_template_of_the_users_that_cannot_be_read_is_told),
   };
   if (chdir(TESTS_DIR) != 0) return 2;
   return cmocka_run_group_tests(tests, NULL, NULL);
