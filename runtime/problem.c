@@ -394,21 +394,26 @@ KeyRange visible_range(const Problem *p, int64_t batch, int64_t row) {
 }
 
 // ---- work figures ------------------------------------------------------------------------------
-// Query-key pairs of one head of a sequence.
+// Sums of keys over queries: products of two sizes, and windows may be as wide as they like.
+typedef __int128 Wide;
+
+static Wide larger(Wide a, Wide b) { return a > b ? a : b; }
+
+// The sum of x, held within [0, most], for x = first .. last.
+static Wide clamped_sum(Wide first, Wide last, Wide most) {
+  Wide low = larger(first, 0), high = last < most ? last : most - 1;
+  Wide above = larger(last - larger(first, most) + 1, 0);
+  return (high >= low ? (low + high) * (high - low + 1) / 2 : 0) + above * most;
+}
+
+// Query-key pairs of one head of a sequence.  A query whose own key is o sees those from o - left on
+// and those below o + right + 1 (visible_range), and o goes from sk - sq to sk - 1.
 static double visible_pairs(const Problem *p, int64_t batch) {
-  double sq = (double)problem_len_q(p, batch), sk = (double)problem_len_k(p, batch), pairs = 0;
-  if (problem_windowed(p)) {
-    for (int64_t i = 0; i < problem_len_q(p, batch); i++) {
-      KeyRange r = visible_range(p, batch, i);
-      pairs += (double)(r.to - r.from);
-    }
-    return pairs;
-  }
-  if (!problem_int(p, "causal", 0)) return sq * sk;
-  // Row i sees sk - sq + 1 + i keys; the last n = min(sq, sk) rows see any: the mean of the first
-  // and the last of them, times n.
-  double n = fmin(sq, sk);
-  return n * ((sk - n + 1) + sk) / 2;
+  Wide sq = problem_len_q(p, batch), sk = problem_len_k(p, batch);
+  Wide left = problem_int(p, "window_left", -1), right = problem_int(p, "window_right", -1);
+  if (problem_int(p, "causal", 0)) right = 0;
+  Wide to = right < 0 ? sq * sk : clamped_sum(sk - sq + right + 1, sk + right, sk);
+  return (double)(left < 0 ? to : to - clamped_sum(sk - sq - left, sk - 1 - left, sk));
 }
 
 double problem_flops(const Problem *p) {

@@ -32,6 +32,7 @@ static void ask(const Problem *p, Diag *d) {
   int64_t n;
   for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) problem_whole(p, whole[i], &n);
   problem_kv_bytes(p);
+  problem_flops(p);
   problem_head_dim_v(p);
   problem_windowed(p);
   lengths_check_whole(p, d);

@@ -253,6 +253,34 @@ static void work_figures(void **state) {
     }
 }
 
+// Windows, by the formula of the masks, key by key; and sizes at which nobody counts.
+static void work_of_windows(void **state) {
+  Fixture *f = *state;
+  enum { SIDES = 5, SIZES = 6, KINDS = SIZES * SIZES * SIDES * SIDES * 2 };
+  for (int k = 0; k < KINDS; k++) {
+    int sq = k % SIZES, sk = k / SIZES % SIZES, at = k / (SIZES * SIZES);
+    int left = at % SIDES - 1, right = at / SIDES % SIDES - 1, causal = at / (SIDES * SIDES);
+    int64_t pairs = 0;
+    if (causal && right > 0) continue; // refused
+    for (int i = 0; i < sq; i++)
+      for (int j = 0; j < sk; j++) {
+        int own = i + sk - sq;
+        pairs += (!causal || j <= own) && (left < 0 || j >= own - left) &&
+                 (right < 0 || j <= own + right);
+      }
+    Arena *a = arena_new();
+    char *text = arena_printf(a, "hq=1,d=1,sq=%d,sk=%d,wl=%d,wr=%d,causal=%d", sq, sk, left, right,
+                              causal);
+    if (problem_flops(accept(f, text)) != 4.0 * (double)pairs) fail_msg("%s", text);
+    arena_free(a);
+  }
+  // 6 keys a row but for the first five, which see 1 to 5.
+  assert_true(problem_flops(accept(f, "hq=1,d=1,sq=1000000000,sk=1000000000,wl=5,causal=1")) ==
+              4.0 * (6e9 - 15));
+  assert_true(problem_flops(accept(f, "hq=1,d=1,sq=9,sk=9,wl=9223372036854775807,"
+                                      "wr=9223372036854775807")) == 4.0 * 81);
+}
+
 // Every named problem parses, has all that attention needs, and no name is there twice.
 static void named_problems(void **state) {
   Fixture *f = *state;
@@ -300,6 +328,7 @@ int main(void) {
       T(shapes_follow_the_declaration),
       T(spans_of_tensors),
       T(work_figures),
+      T(work_of_windows),
       T(named_problems),
       T(a_name_and_what_differs),
   };
