@@ -26,7 +26,9 @@ static void fill_elements(Dtype t, void *to, uint64_t count, double x) {
   }
 }
 
-static double fill_value(Fill fill) { return fill == FILL_NAN ? NAN : fill == FILL_INF ? INFINITY : 0; }
+static double fill_value(Fill fill) {
+  return fill == FILL_NAN ? NAN : fill == FILL_INF ? INFINITY : 0;
+}
 
 static void host_tensor_fill(HostTensor *h, Fill fill) {
   fill_elements(h->t.dtype, h->host, h->bytes / (uint64_t)dtype_bytes(h->t.dtype),

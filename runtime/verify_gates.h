@@ -58,8 +58,8 @@ ReferenceOpts reference_opts(const GateRun *g);
 // What a value may lose when it is split into two tf32 numbers, as a part of it: 2^-23, twice where
 // the tensor core cuts the sum of the two off.
 #define SPLIT_LOSS 0x1p-22
-// Gate 2's tolerances from the plain formula's error and the sizes of the outputs, and what products
-// of e4m3 and of split tf32 may err by besides.
+// Gate 2's tolerances from the plain formula's error and the sizes of the outputs, and what
+// products of e4m3 and of split tf32 may err by besides.
 Expected expect_of_run(const GateRun *g, const Problem *p, const Reference *ref, const Outputs *out,
                        int64_t every);
 // A problem with one value changed, and the lengths of its sequences to fit.

@@ -334,8 +334,9 @@ static Status open_with_hook(Session *s, Arena *a, const char *spec, const char 
 Status problem_open_planned(Session *s, Arena *a, const char *spec, const char *hook_path,
                             Problem **out, Diag *d) {
   *out = NULL;
-  return hook_path ? open_with_hook(s, a, spec, hook_path, out, d)
-                   : problem_open(s, a, spec, out, d);
+  Status st = hook_path ? open_with_hook(s, a, spec, hook_path, out, d)
+                        : problem_open(s, a, spec, out, d);
+  return st == ST_OK ? lengths_check_pages(*out, d) : st; // no template would take it
 }
 
 Status problem_open_hooked(Session *s, Arena *a, const char *spec, const char *hook_path,

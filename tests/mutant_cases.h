@@ -109,8 +109,8 @@ static const Case specials[] = {
     {{{"half", "1"}, {"tile_k", "64"}}, "b=2,hq=1,sq=70,sk=30,causal=1"}};
 enum { SPECIALS = sizeof specials / sizeof *specials };
 
-// decode_latent and decode_latent_few have one width, of 576, and each run of them is dear: they take
-// these, in two schedules, instead of all problems with all variants.
+// decode_latent and decode_latent_few have one width, of 576, and each run of them is dear: they
+// take these, in two schedules, instead of all problems with all variants.
 static const Case latent_cases[] = {
     // weights beyond f16 where a row keeps its maximum though it grows, in the second tile too
     {{{"dtype", "f16"}}, "b=1,hq=64,hkv=1,sq=1,sk=130,chunks=1"},

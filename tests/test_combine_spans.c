@@ -42,7 +42,8 @@ static void rows_masks_and_lengths(void **state) {
       {LATENT, "hq=16,hkv=1,sq=2,seqlens_k=900/0/37/1,page=16,d=576,dtype=bf16,causal=1,chunks=9"},
       {LATENT, "b=1,hq=16,hkv=1,sq=3,sk=150,d=576,dtype=f16,causal=1,wl=70,sinks=1,chunks=3"},
       {FEW, "hq=16,hkv=1,sq=2,seqlens_k=900/0/37/1,page=16,d=576,dtype=bf16,causal=1,chunks=9"},
-      {FEW "tile_q=32", "b=1,hq=16,hkv=1,sq=3,sk=150,d=576,dtype=f16,causal=1,wl=70,sinks=1,chunks=3"},
+      {FEW "tile_q=32",
+       "b=1,hq=16,hkv=1,sq=3,sk=150,d=576,dtype=f16,causal=1,wl=70,sinks=1,chunks=3"},
   };
   PASS_ALL(*state, cases);
   fixture_nothing(*state, SPAN, "d=64,dtype=f16");

@@ -1,6 +1,6 @@
-// decode_latent_few verified on the interpreter: tiles of 16 and 32 rows with fewer and more of them,
-// items of one tile after each other, maxima that are raised late, sanitized in several schedules.
-// Pages out of bounds: test_decode_latent.c.
+// decode_latent_few verified on the interpreter: tiles of 16 and 32 rows with fewer and more of
+// them, items of one tile after each other, maxima that are raised late, sanitized in several
+// schedules. Pages out of bounds: test_decode_latent.c.
 #include "verify_kit.h"
 
 static void pass(Fixture *f, const char *params, const char *problem) {
