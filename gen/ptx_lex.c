@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "number.h"
+
 enum { C_BLANK = 1, C_DIGIT = 2, C_HEX = 4, C_WORD = 8, C_START = 16, C_PUNCT = 32 };
 
 // Character classes: words are [A-Za-z_$%][A-Za-z0-9_$]*.
@@ -112,7 +114,7 @@ static void decimal_float(Lex *l, Token *t, const char *from) {
   memcpy(text, from, len);
   text[len] = 0;
   char *stop;
-  double v = strtod(text, &stop);
+  double v = number_parse(text, &stop);
   if (*stop || strpbrk(text, "xXpPnN")) return bad(t, LEX_NUMBER);
   t->kind = TK_FLOAT;
   memcpy(&t->bits, &v, sizeof v);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../gen/number.h"
+
 static void put(Json *j, const char *s, size_t n) {
   size_t need = (size_t)j->len + n + 1;
   if (need > (size_t)j->cap) {
@@ -127,12 +129,8 @@ void json_num(Json *j, const char *key, double x) {
     json_null(j, key);
     return;
   }
-  char text[40];
-  int n = 0;
-  for (int digits = 6; digits <= 17; digits++) {
-    n = snprintf(text, sizeof text, "%.*g", digits, x);
-    if (strtod(text, NULL) == x) break;
-  }
+  char text[NUMBER_BYTES];
+  int n = number_text(x, text);
   member(j, key);
   put(j, text, (size_t)n);
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../gen/number.h"
+
 static const ProblemName problem_names[] = {
     {"b", "batch", PROBLEM_SIZE, 0, "sequences in the batch"},
     {"hq", "heads_q", PROBLEM_SIZE, 1, "query heads; a multiple of heads_kv"},
@@ -140,7 +142,7 @@ Status problem_check_float(const char *name, double f, Diag *d) {
 
 static Status set_float(Problem *p, const char *name, const char *text, Diag *d) {
   char *end;
-  double f = strtod(text, &end);
+  double f = number_parse(text, &end);
   if (end == text || *end)
     return diag_fail(d, ST_INPUT, "%s=%s: %s takes a finite number", name, text, name);
   Status st = problem_check_float(name, f, d);
@@ -277,13 +279,9 @@ Status problem_parse_over(Arena *a, const char *text, const char *changes, const
   return st == ST_OK ? finish(p, out, d) : st;
 }
 
-// The shortest decimal that reads back as the same double.
 static char *float_text(Arena *a, double x) {
-  char buf[40];
-  for (int digits = 6; digits <= 17; digits++) {
-    snprintf(buf, sizeof buf, "%.*g", digits, x);
-    if (strtod(buf, NULL) == x) break;
-  }
+  char buf[NUMBER_BYTES];
+  number_text(x, buf);
   return arena_strdup(a, buf);
 }
 
