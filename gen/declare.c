@@ -3,6 +3,7 @@
 #include "session.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -274,9 +275,10 @@ static int read_dims(lua_State *L, Dim *out, int max, const char *what) {
   return n;
 }
 
-// map = { box = { elements of each dimension }, swizzle = 0 | 32 | 64 | 128 }
+// map = { box = { elements of each dimension }, swizzle = 0 | 32 | 64 | 128, parts = n,
+//   promote = 0 | 64 | 128 | 256 }
 static void read_map(lua_State *L, ArgDecl *arg) {
-  static const char *const fields[] = {"box", "swizzle", NULL};
+  static const char *const fields[] = {"box", "swizzle", "parts", "promote", NULL};
   if (lua_getfield(L, 1, "map") == LUA_TNIL) {
     lua_pop(L, 1);
     return;
@@ -288,10 +290,18 @@ static void read_map(lua_State *L, ArgDecl *arg) {
   if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128)
     lua_env_error(L, "arg '%s': a map's swizzle is 0, 32, 64 or 128 bytes", arg->name);
   arg->map.swizzle = (uint32_t)swizzle;
+  lua_Integer promote = lua_field_int(L, map, "promote", 256, "map");
+  if (promote != 0 && promote != 64 && promote != 128 && promote != 256)
+    lua_env_error(L, "arg '%s': a map's promote is 0, 64, 128 or 256 bytes", arg->name);
+  arg->map.l2 = promote ? (uint32_t)(promote / 128 + 1) : 0;
+  lua_Integer parts = lua_field_int(L, map, "parts", 0, "map");
+  if (parts < 0 || parts > 256)
+    lua_env_error(L, "arg '%s': a map's parts are 256 at most", arg->name);
+  arg->map.parts = (uint32_t)parts;
   if (lua_getfield(L, map, "box") != LUA_TTABLE || (int)lua_rawlen(L, -1) != arg->rank)
     lua_env_error(L, "arg '%s': a map's box has as many extents as the tensor: %d", arg->name,
                   arg->rank);
-  if (arg->rank > 5)
+  if (arg->rank + (arg->map.parts > 0) > 5)
     lua_env_error(L, "arg '%s': a map has 5 dimensions at most", arg->name);
   for (int i = 0; i < arg->rank; i++) {
     lua_rawgeti(L, -1, i + 1);
@@ -300,6 +310,10 @@ static void read_map(lua_State *L, ArgDecl *arg) {
     arg->map.box[i] = (uint32_t)lua_tointeger(L, -1);
     lua_pop(L, 1);
   }
+  Dim row = arg->dim[arg->rank - 1];
+  if (arg->map.parts && (row.name || row.n != arg->map.parts * arg->map.box[arg->rank - 1]))
+    lua_env_error(L, "arg '%s': a map's parts are of the box's last extent, and make a row",
+                  arg->name);
   lua_pop(L, 2);
 }
 
@@ -336,11 +350,16 @@ static void read_value(lua_State *L, ArgDecl *arg, const char *type) {
                   arg->name, type);
   arg->doc = element_text(L, 1, 3, "arg");
   arg->not_negative = lua_field_bool(L, 1, "not_negative", false, "arg");
+  lua_Integer multiple = lua_field_int(L, 1, "multiple", 0, "arg");
+  if (multiple < 0 || multiple > INT_MAX || (multiple && dtype_mantissa(arg->dtype)))
+    lua_env_error(L, "arg '%s': multiple is a positive number, of a value that is a whole one",
+                  arg->name);
+  arg->multiple = (int)multiple;
 }
 
 static int declare_arg(lua_State *L) {
   static const char *const fields[] = {"zero", "optional", "partial", "sorted", "map",
-                                       "not_negative", NULL};
+                                       "not_negative", "multiple", NULL};
   Expansion *x = expansion_of(L);
   if (x->hook_runs) return 0; // declared by its trial run
   if (x->hook_saw_ptx) return lua_env_error(L, "arg after the hook's first PTX line");

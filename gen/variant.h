@@ -45,6 +45,8 @@ typedef struct Dim {
 typedef struct MapDecl {
   uint32_t box[TENSOR_MAX_RANK]; // in the order of the Arg's dimensions; 0: the Arg has no map
   uint32_t swizzle;              // bytes: 0, 32, 64 or 128
+  uint32_t parts;                // pieces of box's last extent that rows are cut into; 0: none
+  uint32_t l2;                   // promotion, as the driver numbers it: 0 none, 1 64, 2 128, 3 256
 } MapDecl;
 enum { MAP_BYTES = 128, MAP_ALIGN = 64 };
 
@@ -66,6 +68,7 @@ typedef struct ArgDecl {
   bool sorted;     // IN: numbers do not fall along the last dimension; who makes them up heeds it
   bool optional;   // IN, OUT: may be bound to nothing (pointer 0)
   bool not_negative; // a value: the kernel is right from 0 on
+  int multiple;      // a value: the kernel takes multiples of it; 0: any
   const Origin *origin; // of a hook's own: where it says so; NULL for the template's
   bool partial;    // WORK: a launch writes what the problem needs of it, and reads no other part
 } ArgDecl;

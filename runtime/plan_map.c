@@ -21,12 +21,13 @@ static TensorType map_type(Dtype t) {
 enum { PLAN_MAP_NOWHERE = 256 };
 
 // Dimensions of a map start with the contiguous one.  A dimension of one element is never stepped
-// over, so that its stride is free; the map's own rules ask for a multiple of 16.
+// over, so that its stride is free; the map's own rules ask for a multiple of 16.  Parts of a row
+// are the last dimension: a box has all of its rows of the first part, then those of the second.
 static TensorMapDesc describe(const ArgDecl *arg, const Tensor *t) {
   TensorMapDesc m = {.address = t->data,
                      .rank = (uint8_t)t->rank,
                      .type = (uint8_t)map_type(t->dtype),
-                     .l2 = 3}; // lines of 256 bytes: rows of a head are 128 or more
+                     .l2 = (uint8_t)arg->map.l2};
   uint64_t bytes = (uint64_t)dtype_bytes(t->dtype);
   for (int i = 0; i < t->rank; i++) {
     int from = t->rank - 1 - i;
@@ -34,6 +35,11 @@ static TensorMapDesc describe(const ArgDecl *arg, const Tensor *t) {
     if (t->shape[from] == 0) m.address = PLAN_MAP_NOWHERE;
     m.box[i] = arg->map.box[from];
     if (i > 0) m.stride[i - 1] = t->shape[from] > 1 ? (uint64_t)t->stride[from] * bytes : 16;
+  }
+  if (arg->map.parts) {
+    m.dim[0] = m.box[0];
+    m.dim[m.rank] = m.box[m.rank] = arg->map.parts;
+    m.stride[m.rank++ - 1] = m.box[0] * bytes;
   }
   while (16u << m.swizzle < arg->map.swizzle) m.swizzle++; // 32, 64, 128 bytes: 1, 2, 3
   return m;

@@ -217,6 +217,21 @@ static Status check_signs(const Operator *op, Diag *d) {
   return ST_OK;
 }
 
+// Values that a template takes multiples of.
+static Status check_multiples(const Operator *op, Diag *d) {
+  for (int s = 0; s < op->nsteps; s++) {
+    const Variant *v = op->step[s].variant;
+    for (int i = 0; i < v->nargs; i++) {
+      int n = v->args[i].multiple;
+      int64_t x = n ? problem_int(op->problem, v->args[i].name, 0) : 0;
+      if (n && x % n)
+        return diag_fail(d, ST_INPUT, "%s=%lld: %s takes multiples of %d", v->args[i].name,
+                         (long long)x, v->tmpl ? v->tmpl->name : v->id, n);
+    }
+  }
+  return ST_OK;
+}
+
 Status operator_complete(Operator *op, int64_t chunks, Diag *d) {
   Problem *p = op->problem;
   if (check_asked(op, d) != ST_OK || check_factors(op, d) != ST_OK) return ST_INPUT;
@@ -233,7 +248,7 @@ Status operator_complete(Operator *op, int64_t chunks, Diag *d) {
                      "softcap=%g: %s was built with a cap of the scores, which must be "
                      "between 1e-30 and 1e30",
                      cap, op->step[0].variant->entry->name);
-  if (check_signs(op, d) != ST_OK) return ST_INPUT;
+  if (check_signs(op, d) != ST_OK || check_multiples(op, d) != ST_OK) return ST_INPUT;
   if (operator_arg(op, "chunks")) choose_chunks(op, chunks);
   return problem_check(p, d);
 }

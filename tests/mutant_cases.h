@@ -87,6 +87,13 @@ static const Case specials[] = {
     {{{"cluster", "2"}, {"warm", "2"}}, "b=2,hq=6,hkv=2,sq=7,sk=75,chunks=1,causal=1"},
     {{{"cluster", "4"}, {"warm", "1"}}, "b=3,hq=3,hkv=1,sq=1,sk=40,chunks=1"},
     {{{"cluster", "2"}, {"helpers", "8"}}, "b=1,hq=3,hkv=1,sq=1,sk=40,chunks=1"},
+    // tiles by tensor maps: pages, windows that begin within them, stages that are filled again
+    // behind a tile that is cut, with one key to go or all but one; no key at all
+    {{{"box", "8"}, {"stages", "2"}}, "b=2,hq=2,hkv=2,sq=2,sk=190,chunks=1,page=24"},
+    {{{"box", "8"}, {"stages", "2"}}, "b=1,hq=2,hkv=2,sq=3,sk=200,chunks=2,wl=75,wr=40,page=24"},
+    {{{"box", "16"}, {"stages", "2"}}, "b=5,hq=2,hkv=2,sq=1,seqlens_k=31/0/65/97/79,chunks=2"},
+    {{{"box", "8"}}, "b=2,hq=2,hkv=1,sq=2,sk=2,chunks=1,page=8"},
+    {{{"box", "8"}}, "b=1,hq=2,hkv=2,sq=1,sk=0,chunks=1"},
     // one warpgroup of three is blind to two tiles, and only the stages order it behind the copies
     {{{"tile_q", "192"}, {"turns", "0"}}, "b=1,hq=2,hkv=1,sq=$q5,sk=$k11,causal=1"},
     // warps that see a part of a tile or none of it, or have no rows

@@ -176,17 +176,16 @@ static void new_keys_are_appended(void **state) {
 
 // With check=1 a page that is none of the pool's and a length beyond the table are told, of the
 // sequence that has them, and nobody else's memory is read; the others' answers are right.
-static void bad_tables_are_told(void **state) {
+static void bad_tables_tell(Fixture *f, const char *params) {
   static const int lens[] = {40, 33, 20};
   static const int32_t bad[2][2] = {{-1, 41}, {18, 1 << 30}}; // an index, a length
-  const Rules r = {"paged=1 varlen=1 check=1" SMALL,
+  const Rules r = {params,
                    .sq = 1,
                    .sk = 40,
                    .chunks = 2,
                    .d = 64,
                    .page = 16,
                    .lens = lens};
-  Fixture *f = *state;
   Case c = case_open(f, span, &r);
   assert_int_equal(c.t[K].t.shape[0], 18);
   for (int turn = 0; turn < 2; turn++) {
@@ -202,6 +201,11 @@ static void bad_tables_are_told(void **state) {
     for (int h = 0; h < HEADS; h++) check_row(span, &r, c.t, 2, h, 0);
   }
   case_close(&c);
+}
+
+static void bad_tables_are_told(void **state) {
+  bad_tables_tell(*state, "paged=1 varlen=1 check=1" SMALL);
+  bad_tables_tell(*state, "paged=1 varlen=1 check=1 box=8" SMALL);
 }
 
 // Rows come in copies of 16 bytes, whatever the type: an address or a stride of 8 is refused.

@@ -141,6 +141,9 @@ static void bad_templates(void **state) {
       {"fragment_pitch", "bad_fragment_pitch", NULL},
       {"map_swizzle", "bad_map_swizzle", NULL},
       {"map_optional", "bad_map_optional", NULL},
+      {"map_parts", "bad_map_parts", NULL},
+      {"map_promote", "bad_map_promote", NULL},
+      {"multiple", "bad_multiple", NULL},
       {"partial", "bad_partial", NULL},
       {"field", "bad_field", NULL},
       {"ptx", "bad_ptx", NULL},
@@ -314,6 +317,7 @@ static void maps_are_laid_out(void **state) {
   assert_int_equal(x->map.box[0], 1);
   assert_int_equal(x->map.box[1], 16);
   assert_int_equal(x->map.swizzle, 64);
+  assert_int_equal(x->map.l2, 3);
   assert_int_equal(x->offset, 8); // behind an i32
   assert_int_equal(x->map_offset, 64); // 8 + pointer and a stride, rounded up
   assert_int_equal(y->offset, 192);

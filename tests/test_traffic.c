@@ -42,8 +42,8 @@ static void check_decode(Kit *k, Session *s, const char *name, const char *mark,
   for (int i = 0; i < n.n; i++)
     if (ptx_inst_has(n.site[i].in, mark)) {
       const SpaceCount *g = n.count[i].global;
-      sectors += g[COUNT_LOAD].units + g[COUNT_COPY].units;
-      bytes += g[COUNT_LOAD].bytes + g[COUNT_COPY].bytes;
+      sectors += g[COUNT_LOAD].units + g[COUNT_COPY].units + g[COUNT_BULK_READ].units;
+      bytes += g[COUNT_LOAD].bytes + g[COUNT_COPY].bytes + g[COUNT_BULK_READ].bytes;
     }
   if (read != kv_bytes || sectors * 32 != kv_bytes || bytes != kv_bytes)
     fail_msg("%s %s: %llu bytes of K and V, %llu distinct, %llu of sectors, %llu asked for", params,
@@ -89,6 +89,12 @@ static void test_decode_reads_once(void **state) {
                "b=2,hq=8,hkv=2,sq=1,sk=301,d=128", 7, 2 * 2 * 2 * 301 * 128);
   check_decode(k, s, SPAN, "head_dim=64 dtype=f16 dtype_kv=e5m2", "b=1,hq=6,hkv=1,sq=2,sk=77,d=64",
                3, 2 * 77 * 64);
+  check_decode(k, s, SPAN, "head_dim=128 dtype=f16 box=16", "b=2,hq=8,hkv=2,sq=1,sk=301,d=128", 7,
+               2 * 2 * 2 * 301 * 256);
+  check_decode(k, s, SPAN, "head_dim=96 dtype=bf16 box=8", "b=1,hq=6,hkv=1,sq=2,sk=77,d=96", 3,
+               2 * 77 * 192);
+  check_decode(k, s, SPAN, "head_dim=256 dtype=bf16 dtype_kv=e4m3 box=32",
+               "b=2,hq=8,hkv=2,sq=1,sk=301,d=256", 7, 2 * 2 * 2 * 301 * 256);
   // K and V are one tensor: 1,152 bytes a key
   check_decode(k, s, LATENT, "dtype=bf16", "b=3,hq=16,hkv=1,sq=2,sk=301,d=576,dv=512", 7,
                3 * 301 * 1152);

@@ -175,9 +175,11 @@ def paged(data, page):
 
 
 def takes(spec, c):
-    """A variant whose tile has fewer rows than the case is left out: it would read K and V twice."""
-    tile = [int(w[7:]) for w in spec.split() if w.startswith("tile_q=")]
-    return not tile or tile[0] >= c["sq"] * c["hq"] // c["hkv"]
+    """A variant whose tile has fewer rows than the case is left out: it would read K and V twice.  So is one
+    whose tensor copies bring more keys than a page has."""
+    words = dict(w.split("=") for w in spec.split()[1:])
+    rows, box = (int(words.get(name, 0)) for name in ("tile_q", "box"))
+    return (not rows or rows >= c["sq"] * c["hq"] // c["hkv"]) and (not box or c.get("page", box) % box == 0)
 
 
 def ours(lib, spec, data, dtype, tuned):
