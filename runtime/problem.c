@@ -404,7 +404,7 @@ static Wide clamped_sum(Wide first, Wide last, Wide most) {
   return (high >= low ? (low + high) * (high - low + 1) / 2 : 0) + above * most;
 }
 
-// Query-key pairs of one head of a sequence.  A query whose own key is o sees those from o - left on
+// Query-key pairs of one head of a sequence. A query whose own key is o sees those from o - left on
 // and those below o + right + 1 (visible_range), and o goes from sk - sq to sk - 1.
 static double visible_pairs(const Problem *p, int64_t batch) {
   Wide sq = problem_len_q(p, batch), sk = problem_len_k(p, batch);

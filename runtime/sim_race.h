@@ -185,8 +185,9 @@ void sim_race_async_begin(Warp *w, const Op *op, uint32_t lane, uint32_t event,
 // The same for n pieces of this CTA's shared memory that lane 0's operation reads, each of `bytes`.
 typedef struct AsyncRun { uint32_t at, bytes; } AsyncRun;
 void sim_race_async_reads(Warp *w, const Op *op, uint32_t event, const AsyncRun *runs, int n);
-// It will signal the mbarrier at `at` of `owner`, whose mbarrier.init must be fenced towards it: V_INITED, or,
-// where no proxy lies between them (st.async, red.async), have happened before it: V_NOW.
+// It will signal the mbarrier at `at` of `owner`, whose mbarrier.init must be fenced towards it:
+// V_INITED, or, where no proxy lies between them (st.async, red.async), have happened before it:
+// V_NOW.
 void sim_race_async_mbarrier(Warp *w, const Op *op, uint32_t lane, Cta *owner, uint64_t at,
                              ViewClock since);
 // It is done: those lanes of `c`, which waited for it, know; so will those that see the mbarrier's

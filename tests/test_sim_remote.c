@@ -59,8 +59,8 @@ static void test_words(void **state) {
   kernel_free(kernel);
 }
 
-// A barrier of the cluster that orders nothing (.relaxed) and no fence before it: the initialisation of the
-// mbarrier may come after its first signal.  Either of the two is enough.
+// A barrier of the cluster that orders nothing (.relaxed) and no fence before it: the
+// initialisation of the mbarrier may come after its first signal. Either of the two is enough.
 static void test_initialised_before(void **state) {
 #define FENCE "fence.mbarrier_init.release.cluster;\n"
 #define FIRST "READY: barrier.cluster.arrive"

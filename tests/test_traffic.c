@@ -110,8 +110,8 @@ static void test_decode_reads_once(void **state) {
 }
 
 // Products of 16 x 8 x 16 that one head needs whose warps have 32 rows: of each tile of 64 keys
-// none, where a warp's rows see none, `narrow` keys where these hold all that it sees, else 64.  Rows see
-// the `left` keys before their own, a multiple of 16 keys after row 0's begins.
+// none, where a warp's rows see none, `narrow` keys where these hold all that it sees, else 64.
+// Rows see the `left` keys before their own, a multiple of 16 keys after row 0's begins.
 static uint64_t products(int sq, int sk, int left, bool causal, int narrow, int d) {
   uint64_t made = 0;
   for (int first = 0; first < sq; first += 32)
@@ -145,8 +145,9 @@ static void test_narrow_products(void **state) {
                                       cases[i].narrow, cases[i].more);
     const char *window =
         cases[i].left < 0 ? "" : arena_printf(k->arena, ",wl=%d", cases[i].left);
-    const char *values = arena_printf(k->arena, "b=1,hq=1,sq=%d,sk=%d,d=%d,dtype=f16,causal=%d%s",
-                                      cases[i].sq, cases[i].sk, cases[i].d, cases[i].causal, window);
+    const char *values =
+        arena_printf(k->arena, "b=1,hq=1,sq=%d,sk=%d,d=%d,dtype=f16,causal=%d%s", cases[i].sq,
+                     cases[i].sk, cases[i].d, cases[i].causal, window);
     Operator *op = launched(k, s, "prefill_mma", params, values, 1, &buffers);
     KernelCounts n;
     assert_true(kernel_counts(op->step[0].kernel, &n));
@@ -161,7 +162,7 @@ static void test_narrow_products(void **state) {
   session_close(s);
 }
 
-// Rows of 64: 512 .. 575 see the keys 256 .. 575, 576 .. 639 see 320 .. 639.  Of the tiles from 256,
+// Rows of 64: 512 .. 575 see the keys 256 .. 575, 576 .. 639 see 320 .. 639. Of the tiles from 256,
 // 384, 512 on each warpgroup has one of which it sees a half: its S has 64 columns, other S and O
 // have 128.
 static void test_half_products(void **state) {
