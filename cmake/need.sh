@@ -52,20 +52,21 @@ need_install() {
 
 cores() { nproc 2>/dev/null || echo 2; }
 
-# told LOG: keeps what a build says in LOG, and prints a line for every tenth of it.
+# told LOG DONE: keeps what a build or CTest says in LOG, and prints a line for every tenth of it.
 told() {
   local line tenth=0 now
+  : >"$1"
   while IFS= read -r line; do
     printf '%s\n' "$line" >>"$1"
     now=$tenth
-    if [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]]; then # ninja
+    if [[ $line =~ ^\[([0-9]+)/([0-9]+)\] || $line =~ ^\ *([0-9]+)/([0-9]+)\ Test ]]; then # ninja, ctest
       now=$((10 * BASH_REMATCH[1] / BASH_REMATCH[2]))
     elif [[ $line =~ ^\[\ *([0-9]+)%\] ]]; then # make
       now=$((BASH_REMATCH[1] / 10))
     fi
     if [ "$now" -gt "$tenth" ]; then
       tenth=$now
-      say "  built: ${tenth}0 %"
+      say "  $2: ${tenth}0 %"
     fi
   done
 }
@@ -82,7 +83,7 @@ build() {
   if [ -f "$dir/CMakeCache.txt" ]; then generator=(); fi
   say "  configuring"
   if ! { cmake --preset "$preset" "${generator[@]}" >"$log" 2>&1 &&
-    cmake --build "$dir" -j "$(cores)" ${1:+--target "$@"} 2>&1 | told "$log"; }; then
+    cmake --build "$dir" -j "$(cores)" ${1:+--target "$@"} 2>&1 | told "$log" built; }; then
     grep -E -A12 'error|Error' "$log" | head -n 60 >&2 || tail -n 40 "$log" >&2
     rm -f "$log"
     return 1
