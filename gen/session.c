@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -69,7 +70,10 @@ static Status read_override(Session *s, const char *path, const Source **out, Di
   if (!s->dir) return ST_OK;
   const char *full = arena_printf(s->arena, "%s/%s", s->dir, path);
   struct stat st;
-  if (stat(full, &st) != 0 || !S_ISREG(st.st_mode)) return ST_OK;
+  // What is there and can't be read is an error: a link to nowhere, a directory, a closed folder.
+  if (lstat(full, &st) != 0 && (errno == ENOENT || errno == ENOTDIR)) return ST_OK;
+  if (stat(full, &st) == 0 && !S_ISREG(st.st_mode)) // a pipe would wait for a writer
+    return diag_fail(d, ST_INPUT, "'%s' is no file to read", full);
   Source *src;
   Status read = source_read(s->arena, full, &src, d);
   *out = src;

@@ -220,7 +220,7 @@ static void in_spans_of_eight_bits(void **state) {
   Fixture *f = *state;
   for (int i = 0; i < 5; i++)
     if (dims[i] != 96)
-      fixture_pass(f, i % 2 ? SPAN "q_regs=0" : SPAN,
+      fixture_pass(f, i % 2 ? SPAN "q_regs=0" : i ? SPAN : SPAN "warm=2",
                    arena_printf(f->a,
                                 "b=2,hq=6,hkv=2,sq=%d,sk=133,d=%d,causal=1,chunks=5,dtype=%s,"
                                 "dtype_kv=%s,descale=%d",

@@ -402,15 +402,23 @@ static void a_template_of_the_users_that_cannot_be_read_is_told(void **state) {
   char *below = arena_printf(f->arena, "%s/templates", folder);
   char *path = arena_printf(f->arena, "%s/decode_fma.ptx.in", below);
   assert_int_equal(mkdir(below, 0700), 0);
-  assert_int_equal(symlink("/proc/self/mem", path), 0); // a plain file, and nothing is at its front
-  Session *s = session_open(folder, f->d);
-  assert_non_null(s);
-  Variant *v;
-  diag_reset(f->d);
-  assert_int_equal(variant_build(s, "decode_fma", NULL, NULL, &v, f->d), ST_INPUT);
-  assert_non_null(strstr(f->d->first->what, "can't read '/tmp/"));
-  session_close(s);
-  unlink(path);
+  static const struct { const char *to, *what; } cases[] = {
+      {"/proc/self/mem", "can't read '/tmp/"}, // a plain file, and nothing is at its front
+      {"/nowhere/at/all", "can't open '/tmp/"},
+      {"/", "is no file to read"},
+      {"decode_fma.ptx.in", "can't open '/tmp/"}, // a link to itself
+      {"/dev/zero", "is no file to read"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    assert_int_equal(symlink(cases[i].to, path), 0);
+    Session *s = session_open(folder, f->d);
+    assert_non_null(s);
+    Variant *v;
+    diag_reset(f->d);
+    assert_int_equal(variant_build(s, "decode_fma", NULL, NULL, &v, f->d), ST_INPUT);
+    assert_non_null(strstr(f->d->first->what, cases[i].what));
+    session_close(s);
+    unlink(path);
+  }
   rmdir(below);
   rmdir(folder);
 }

@@ -71,8 +71,10 @@ static void narrow_with_rules(void **state) {
   static const Rules cases[] = {
       {"narrow=32" ROWS32, .sq = 150, .sk = 150, .d = 64, .causal = 1},
       {"narrow=16 slack=4" ROWS32, .sq = 80, .sk = 130, .d = 64}, // the end of the keys only
-      {"narrow=32 slack=8 sinks=1" ROWS32, .sq = 150, .sk = 90, .d = 64, .causal = 1, .sinks = 1},
-      {"window=1 softcap=1 alibi=1 sinks=1 narrow=32 slack=8" ROWS32, .sq = 100, .sk = 190, .d = 64,
+      {"narrow=32 sinks=1" ROWS32, .sq = 150, .sk = 90, .d = 64, .causal = 1, .sinks = 1},
+      {"window=1 softcap=1 alibi=1 narrow=32 slack=8" ROWS32, .sq = 100, .sk = 190, .d = 64,
+       .causal = 1, .window = true, .left = 40, .cap = 20, .alibi = true},
+      {"window=1 softcap=1 alibi=1 sinks=1 narrow=32" ROWS32, .sq = 100, .sk = 190, .d = 64,
        .causal = 1, .window = true, .left = 40, .cap = 20, .alibi = true, .sinks = true},
       {"window=1 head_dim_v=64 narrow=32" ROWS32, .sq = 100, .sk = 190, .d = 128, .dv = 64,
        .window = true, .left = 30, .right = 20},

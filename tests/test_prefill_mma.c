@@ -121,6 +121,8 @@ static void what_is_refused(void **state) {
       {MMA "narrow=64", ONE_KEY "d=64,dtype=f16", "narrow: fewer keys than tile_k"},
       {MMA "narrow=16", ONE_KEY "d=64,dtype=f32", "narrow: for f16 and bf16"},
       {MMA "slack=8 lazy=0", ONE_KEY "d=64,dtype=f16", "slack: with lazy, for f16 and bf16"},
+      // a lone key's weight would be rounded, not 1
+      {MMA "slack=8", ONE_KEY "d=64,dtype=f16,sinks=1", "slack: a maximum that begins at a sink"},
       {MMA "tile_q=256 tile_k=128 stages=2", ONE_KEY "d=256,dtype=f16",
        "tile_q, tile_k, stages: 227 KiB of shared memory"},
   };

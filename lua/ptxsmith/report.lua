@@ -35,6 +35,10 @@ function report.rank(rows, objective)
     if row.kind == "ok" then
       row.order = order
       row.cost = objective and objective(row) or row.median_us
+      if type(row.cost) ~= "number" or row.cost ~= row.cost then
+        refuse("objective: no number for " .. row.point .. ", but " ..
+               (row.cost ~= row.cost and "NaN" or "a " .. type(row.cost)))
+      end
       ranked[#ranked + 1] = row
     end
   end

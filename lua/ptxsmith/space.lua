@@ -48,6 +48,13 @@ local function check(sweep, label)
       refuse(label .. ": " .. name .. " is a " .. type(value) .. ", not a " .. rule[1])
     end
   end
+  local limit, samples = rawget(sweep, "limit"), rawget(sweep, "samples")
+  if limit and not (limit > 0 and limit < math.huge) then
+    refuse(label .. ": limit=" .. limit .. " is no number of seconds")
+  end
+  if samples and not (samples >= 1 and samples < 2 ^ 31 and samples == math.floor(samples)) then
+    refuse(label .. ": samples=" .. samples .. " is no number of launches")
+  end
 end
 
 -- The axes' names, sorted: the order of a product must not change from run to run.
