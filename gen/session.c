@@ -289,3 +289,9 @@ Status session_templates(Session *s, const TemplateInfo ***out, int *n, Diag *d)
   *out = all;
   return st;
 }
+
+const ParamDecl *template_param(const TemplateInfo *t, const char *name) {
+  for (int i = 0; i < t->nparams; i++)
+    if (!strcmp(t->params[i].name, name)) return &t->params[i];
+  return NULL;
+}

@@ -133,6 +133,7 @@ const char *session_folder(const Session *s); // `dir`, NULL for the built-in te
 // All templates, by name, sorted.  Lives as long as the session.
 Status session_templates(Session *s, const TemplateInfo ***out, int *n, Diag *d);
 Status session_template(Session *s, const char *name, const TemplateInfo **out, Diag *d);
+const ParamDecl *template_param(const TemplateInfo *t, const char *name); // NULL: it has none
 // A built-in or overridden file ("templates/lib/softmax.inc", "lua/ptxsmith/space.lua").
 Status session_file(Session *s, const char *path, const Source **out, Diag *d);
 

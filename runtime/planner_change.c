@@ -7,15 +7,9 @@
 
 // ---- defaults that take what is given ----------------------------------------------------------
 
-static bool declares(const TemplateInfo *info, const char *name) {
-  for (int i = 0; i < info->nparams; i++)
-    if (!strcmp(info->params[i].name, name)) return true;
-  return false;
-}
-
 bool planner_declares_given(const PlannerQuestion *q, const TemplateInfo *info) {
   for (int i = 0; q->ask->given && i < q->ask->given->n; i++)
-    if (!declares(info, q->ask->given->v[i].name)) return false;
+    if (!template_param(info, q->ask->given->v[i].name)) return false;
   return true;
 }
 
@@ -75,19 +69,15 @@ static Fit fit_given(PlannerQuestion *q, const TemplateInfo *info, PlannerChoice
 static int lower_values(Arena *a, const TemplateInfo *info, const Params *resolved,
                         const char *name, long **out) {
   const char *now = params_get(resolved, name);
+  const ParamDecl *p = now ? template_param(info, name) : NULL;
   int n = 0;
-  *out = NULL;
-  for (int i = 0; now && i < info->nparams; i++) {
-    const ParamDecl *p = &info->params[i];
-    if (strcmp(p->name, name)) continue;
-    *out = arena_array(a, long, p->nvalues + 1);
-    for (int k = 0; k < p->nvalues; k++) {
-      long x = strtol(p->values[k], NULL, 10);
-      if (x >= strtol(now, NULL, 10)) continue;
-      int at = n++;
-      for (; at > 0 && (*out)[at - 1] < x; at--) (*out)[at] = (*out)[at - 1];
-      (*out)[at] = x;
-    }
+  *out = p ? arena_array(a, long, p->nvalues + 1) : NULL;
+  for (int k = 0; p && k < p->nvalues; k++) {
+    long x = strtol(p->values[k], NULL, 10);
+    if (x >= strtol(now, NULL, 10)) continue;
+    int at = n++;
+    for (; at > 0 && (*out)[at - 1] < x; at--) (*out)[at] = (*out)[at - 1];
+    (*out)[at] = x;
   }
   return n;
 }

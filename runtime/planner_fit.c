@@ -203,11 +203,11 @@ static Status unknown_param(PlannerQuestion *q, const TemplateInfo *const *t, in
   const char **names = NULL;
   int nnames = 0, cap = 0;
   for (int i = 0; i < n; i++)
-    for (int k = 0; k < t[i]->nparams; k++) {
-      if (!strcmp(t[i]->params[k].name, name)) return ST_OK;
+    if (template_param(t[i], name)) return ST_OK;
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < t[i]->nparams; k++)
       if (!among(t[i]->params[k].name, names, nnames))
         *arena_push(q->arena, names, nnames, cap) = t[i]->params[k].name;
-    }
   return diag_fail(d, ST_INPUT, "no template has a parameter \"%s\"%s", name,
                    diag_nearest(d->arena, name, names, nnames));
 }

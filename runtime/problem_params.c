@@ -23,12 +23,6 @@ static const char *fixed_text(Arena *a, const Problem *p, const char *name) {
   return arena_printf(a, "%lld", (long long)v->i);
 }
 
-static const ParamDecl *param_decl(const TemplateInfo *t, const char *name) {
-  for (int i = 0; i < t->nparams; i++)
-    if (!strcmp(t->params[i].name, name)) return &t->params[i];
-  return NULL;
-}
-
 static bool has_arg(const TemplateInfo *t, const char *name) {
   for (int i = 0; i < t->nargs; i++)
     if (!strcmp(t->args[i].name, name)) return true;
@@ -80,7 +74,7 @@ static void fix_rules(Arena *a, const Problem *p, const TemplateInfo *t, Params 
   for (int i = 0; i < problem_nrules; i++) {
     const ProblemRule *r = &problem_rules[i];
     if (!r->asked(p)) continue;
-    const ParamDecl *decl = param_decl(t, r->param);
+    const ParamDecl *decl = template_param(t, r->param);
     if (!decl)
       diag_fail(d, ST_INPUT, "%s has no %s, and the problem asks for one", t->name, r->what);
     else if (r->flag)
@@ -98,7 +92,7 @@ Status problem_fix_params(Arena *a, const Problem *p, const TemplateInfo *t, Par
   // A mask that the template doesn't have can only be dropped when it masks nothing.
   bool attention = t->kind == KIND_PREFILL || t->kind == KIND_DECODE || t->kind == KIND_ORACLE;
   bool masks = problem_int(p, "causal", 0) && problem_int(p, "seqlen_q", 1) > 1;
-  if (attention && masks && !param_decl(t, "causal") && !has_arg(t, "causal"))
+  if (attention && masks && !template_param(t, "causal") && !has_arg(t, "causal"))
     diag_fail(d, ST_INPUT, "%s has no causal mask, and with seqlen_q=%lld the problem needs one",
               t->name, (long long)problem_int(p, "seqlen_q", 1));
   if (attention) fix_rules(a, p, t, params, d);

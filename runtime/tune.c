@@ -45,12 +45,6 @@ void tune_begin_run(Tuner *t) { t->nseen = 0; }
 
 // ---- what a point means -------------------------------------------------------------------------
 
-static bool declares(const TemplateInfo *info, const char *name) {
-  for (int i = 0; i < info->nparams; i++)
-    if (!strcmp(info->params[i].name, name)) return true;
-  return false;
-}
-
 static Status unknown_name(Tuner *t, const TemplateInfo *info, const char *name, Diag *d) {
   const char **names = arena_array(t->arena, const char *, info->nparams + 1);
   for (int i = 0; i < info->nparams; i++) names[i] = info->params[i].name;
@@ -79,7 +73,7 @@ Status tune_point(Tuner *t, const Run *r, const char *point, Params *params, Pro
     st = params_parse(t->arena, &all, w, d);
   *problem = problem_copy(t->arena, r->problem);
   for (int i = 0; i < all.n && !st; i++) {
-    if (declares(info, all.v[i].name))
+    if (template_param(info, all.v[i].name))
       params_set(t->arena, params, all.v[i].name, all.v[i].value);
     else if (problem_name_find(all.v[i].name))
       st = set_value(*problem, all.v[i].name, all.v[i].value, d);
