@@ -79,15 +79,18 @@ def made_tensors(torch, ptx, b, hq, hkv, sk, spans):
     return t
 
 
+def number(ptx, pattern):
+    """What a pattern's group finds in the text, as a number."""
+    return int(re.search(pattern, ptx)[1])
+
+
 def run(ptx, b, hq, hkv, sk, blocks, cluster):
     import torch
-
-    def number(pattern):
-        return int(re.search(pattern, ptx)[1])
     torch.cuda.init()
     tensors = made_tensors(torch, ptx, b, hq, hkv, sk, blocks)
     flush = torch.ones(1 << 27, device="cuda", dtype=torch.float32)
-    cuda, smem, threads = ctypes.CDLL("libcuda.so.1"), number(r"dynamic_smem\[\]; // (\d+)"), number(r"maxntid (\d+)")
+    cuda = ctypes.CDLL("libcuda.so.1")
+    smem, threads = number(ptx, r"dynamic_smem\[\]; // (\d+)"), number(ptx, r"maxntid (\d+)")
     module, function, at, size = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_size_t()
     call(cuda, "cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(ptx.encode()))
     call(cuda, "cuModuleGetFunction", ctypes.byref(function), module, b"decode_span")

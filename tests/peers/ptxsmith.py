@@ -106,6 +106,10 @@ class Operator:
         v = c.c_void_p(self.lib.api.psm_operator_variant(self.handle, step))
         return self.lib.api.psm_variant_id(v).decode()
 
+    def ptx(self, step=0):
+        v = c.c_void_p(self.lib.api.psm_operator_variant(self.handle, step))
+        return self.lib.api.psm_variant_ptx(v).decode()
+
     def own(self):
         """The parameters but for those that the problem asks for."""
         return " ".join(p for p in self.variant().split()[1:] if p.split("=")[0] not in ASKED)

@@ -33,6 +33,7 @@ sections=(
   "features|200|$features"
   "decode|200|$decode --random 8 --peers cuDNN,FA2,FA3"
   "decode-fp8|100|$decode --kv e4m3 --no-peers"
+  "combine|60|$peers/combine.py --library $lib"
   "serving|100|$decode --serving"
   "decode-latent|150|$decode --latent"
   "decode-latent-few|60|$decode --latent --template decode_latent_few --rows 0,1,2 --no-peers"
