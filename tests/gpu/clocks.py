@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Where a block's time goes:   clocks.py PROGRAM 'decode_span PARAMS' B,HQ,HKV,SK [SPANS]
+"""Where a block's time goes:   clocks.py PROGRAM 'decode_span PARAMS; ...' B,HQ,HKV,SK [SPANS]
 
-The variant's PTX gets stamps of the SM's clock, one lane each, and runs nine times on random bf16 numbers, head_dim
+Each variant's PTX gets stamps of the SM's clock, one lane each, and runs nine times on random bf16 numbers, head_dim
 128, one query, the L2 full of something else.  Medians over all blocks and runs (and the largest), in us at 1.755
 GHz, from the first instruction of the block's own thread.  Stamps cost about 1 us.  --check makes the PTX only.
 """
@@ -124,21 +124,26 @@ def main():
     args = [a for a in sys.argv[1:] if a != "--check"]
     if len(args) < 3:
         sys.exit(__doc__)
-    b, hq, hkv, sk = (int(x) for x in args[2].split(","))
-    made = subprocess.run([args[0], "gen", *args[1].split()], stdout=subprocess.PIPE, text=True, check=True).stdout
-    found = re.search(r"reqnctapercluster (\d+)", made)
-    cluster = int(found[1]) if found else 1
-    blocks = b * hkv * cluster if cluster > 1 else int(args[3]) if len(args) > 3 else 128
-    ptx = stamped(made, blocks)
-    if check:
-        print(ptx)
-        return
-    rows = run(ptx, b, hq, hkv, sk, blocks, cluster)
+    shape = [int(x) for x in args[2].split(",")]
+    for variant in args[1].split(";"):
+        made = subprocess.run([args[0], "gen", *variant.split()], stdout=subprocess.PIPE, text=True, check=True).stdout
+        found = re.search(r"reqnctapercluster (\d+)", made)
+        cluster = int(found[1]) if found else 1
+        blocks = shape[0] * shape[2] * cluster if cluster > 1 else int(args[3]) if len(args) > 3 else 128
+        ptx = stamped(made, blocks)
+        if check:
+            print(ptx)
+        else:
+            print(variant.strip(), flush=True)
+            report(run(ptx, *shape, blocks, cluster))
+
+
+def report(rows):
     for slot, what, whose, *_ in MARKS:
         start = 0 if whose == "c" else 8
         us = [(row[slot] - row[start]) / GHZ / 1000 for row in rows if row[slot]]
         if slot != start and us:
-            print(f"  {what:25s} {statistics.median(us):6.2f}   largest {max(us):6.2f}")
+            print(f"  {what:25s} {statistics.median(us):6.2f}   largest {max(us):6.2f}", flush=True)
 
 
 if __name__ == "__main__":
