@@ -1,6 +1,7 @@
 // NaN and infinity in the inputs of the tensor-core kernels: they stand in the outputs where the
 // oracle has them and nowhere else.  V under a tile that a mask cuts is excepted, so it is a key
 // that every query sees here.
+#include <float.h>
 #include <math.h>
 
 #include "verify_data.h"
@@ -31,11 +32,13 @@ typedef enum Spoil {
   NAN_IN_V,  // the first key, one column
   INF_IN_K,  // the scores become inf or -inf, by the sign of q
   INF_IN_V,  // in one column inf, in another inf and -inf
+  LARGEST,   // in V, the largest number of its type, and the nearest below it
   NO_WEIGHT, // all scores of the last query are -inf
   SPOILS
 } Spoil;
 static const char *const spoil_names[SPOILS] = {"NaN in Q", "NaN in K", "NaN in V",
-                                                "inf in K", "inf in V", "a row of -inf"};
+                                                "inf in K", "inf in V", "the largest V",
+                                                "a row of -inf"};
 
 // Weights are near each other: none may round to 0 in one precision and not in another.
 static double gentle(void *ctx, int64_t i, int64_t j, int64_t k, int64_t e) {
@@ -43,7 +46,20 @@ static double gentle(void *ctx, int64_t i, int64_t j, int64_t k, int64_t e) {
   return ((double)(r % 17) - 8) / 16;
 }
 
+// fp32: has more digits than tf32, and rounded to those it would be infinity.  bf16: weights are up
+// to 2^8 before they are divided, and O is fp32.
+static double largest(Dtype t) {
+  switch (t) {
+  case DT_F32: return FLT_MAX;
+  case DT_BF16: return 0x1.fep119;
+  case DT_F16: return 65504;
+  case DT_E5M2: return 57344;
+  default: return 448;
+  }
+}
+
 static void spoil(AttnInputs *in, Spoil what) {
+  double most = largest(in->v.t.dtype);
   int64_t rows = in->q.t.shape[1], keys = in->k.t.shape[1], dim = in->q.t.shape[3];
   switch (what) {
   case NAN_IN_Q: host_set(&in->q, 1, rows - 1, 1, 5, NAN); break;
@@ -54,6 +70,11 @@ static void spoil(AttnInputs *in, Spoil what) {
     host_set(&in->v, 0, 0, 0, 3, INFINITY);
     host_set(&in->v, 1, 0, 0, 4, INFINITY);
     host_set(&in->v, 1, 1, 0, 4, -INFINITY);
+    break;
+  case LARGEST:
+    host_set(&in->v, 0, 0, 0, 3, most);
+    host_set(&in->v, 1, 0, 0, 4, -most);
+    host_set(&in->v, 1, 1, 0, 5, most - dtype_ulp(in->v.t.dtype, most / 2)); // most: 2^n less
     break;
   default:
     for (int64_t e = 0; e < dim; e++) host_set(&in->q, 0, rows - 1, 0, e, e == 2 ? 0.5 : 0);
