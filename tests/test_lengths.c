@@ -181,6 +181,15 @@ static void prefill(void **state) {
                "hq=2,seqlens_q=190/70,seqlens_k=200/260,d=64,dtype=f16,causal=1,wl=50");
   fixture_pass(f, "prefill_wgmma apart=1 turns=0 tile_k=64",
                "hq=2,sq=300,sk=200,d=64,dtype=f16,wl=90,wr=20");
+  // groups of 5 heads (even: of 5 and 6), of 6 that share 3, more in a group than there are
+  fixture_pass(f, "prefill_wgmma together=1 tile_q=64",
+               "hq=11,sq=70,sk=700,d=64,dtype=f16,causal=1");
+  fixture_pass(f, "prefill_wgmma together=1 even=1 tile_q=64",
+               "hq=11,sq=70,sk=700,d=64,dtype=f16,causal=1");
+  fixture_pass(f, "prefill_wgmma together=1 even=1 dynamic=0",
+               "b=3,hq=6,hkv=3,sq=140,sk=1100,d=64,dtype=f16,causal=1");
+  fixture_pass(f, "prefill_wgmma even=1", "hq=6,hkv=3," SEQUENCES ",d=64,dtype=f16,causal=1");
+  fixture_pass(f, "prefill_wgmma even=1", "b=0,hq=2,sq=70,sk=9,d=64,dtype=f16,causal=1");
   fixture_pass(f, "prefill_tile stages=0", "hq=2,hkv=1," SEQUENCES ",d=32,dtype=f16,causal=1");
   fixture_pass(f, "prefill_mma varlen=1 stages=3", "b=2,hq=2,sq=70,sk=90,d=64,dtype=f16,causal=1");
 }

@@ -6,6 +6,9 @@ where the package fa3_fwd (or flash_attn_interface) loads.
 
 Ours is what the planner chooses (its table's row for the shape, else defaults); --template names one, with
 its row of the table, --params gives parameters ("": the defaults).  The table's letters say which.
+--screen measures variants beside each other and beside the peers:
+
+    tests/peers/prefill.py --template prefill_wgmma --screen 'tile_k=64;tile_k=80 even=1' --dims 256
 
 Every output, a peer's too, is held against fp64 on sampled rows before its time counts.  Times follow
 timing.py: interleaved, cold L2, medians of five processes; a difference under 1 % is a tie.  Rows:
@@ -190,28 +193,31 @@ def ours(lib, template, params, data, dtype):
 def measure(lib, flush, c, args):
     """{name: {us, error, good}} for one case."""
     data = Data(c, args.dtype, args.outliers)
-    own, choice = ours(lib, args.template, args.params, data, args.dtype)
+    specs = {spec: spec for spec in args.screen} if args.screen else {"ptxsmith": args.params}
+    made = {name: ours(lib, args.template, spec, data, args.dtype) for name, spec in specs.items()}
     peers = {**torch_peers(data), **(fa3_peer(data) if args.dtype != "f32" else {})}
-    calls = {"ptxsmith": own, **{n: call for n, call in peers.items() if n in args.peers}}
+    calls = {name: call for name, (call, _) in made.items()}
+    calls.update({n: call for n, call in peers.items() if n in args.peers})
     good, result = {}, {}
     for name, call in calls.items():
         try:
             o = call()
             e = data.error(o)
         except Exception as why:
-            if name == "ptxsmith":
+            if name in made:
                 raise
             print(f"{name} {name_of(c)}: {str(why).splitlines()[0]}", file=sys.stderr)
             continue
         result[name] = {"error": e, "good": e <= data.allowed, "square": data.mean_square(o)}
-        if name == "ptxsmith" and not result[name]["good"]:
-            sys.exit(f"ptxsmith is wrong at {name_of(c)}: error {e:.3e}, allowed {data.allowed:.3e}")
+        if name in made and not result[name]["good"]:
+            sys.exit(f"{name} is wrong at {name_of(c)}: error {e:.3e}, allowed {data.allowed:.3e}")
         if result[name]["good"]:
             good[name] = call
     samples = 11 if flops(c) > 1e12 else 21
     for name, us in timing.eager(good, flush, samples=samples).items():
         result[name]["us"] = us
-    result["ptxsmith"]["choice"] = choice
+    for name, (_, choice) in made.items():
+        result[name]["choice"] = choice
     return result
 
 
@@ -225,7 +231,24 @@ def cases_of(args):
     return table + list(random_cases(dims, args.random, args.seed))
 
 
+def screened(args, cases, runs):
+    """TFLOP/s of each variant and peer, a column for each case; the best of ours is marked."""
+    rates = []
+    for i, c in enumerate(cases):
+        us = {n: [r[i][n]["us"] for r in runs if "us" in r[i].get(n, {})] for n in runs[0][i]}
+        rates.append({n: flops(c) / timing.median(t) / 1e6 for n, t in us.items() if t})
+    best = [max(args.screen, key=lambda n: rate[n]) for rate in rates]
+    print("| variant | " + " | ".join(f"d={c['d']} causal={c['causal']} {c['sq']}" for c in cases) + " |")
+    print("|---|" + "---|" * len(cases))
+    for n in args.screen + [n for n in PEERS if n in args.peers]:
+        cells = [(f"**{r[n]:.1f}**" if n == b else f"{r[n]:.1f}") if n in r else "-"
+                 for r, b in zip(rates, best)]
+        print(f"| {n or 'defaults'} | " + " | ".join(cells) + " |")
+
+
 def report(args, cases, runs):
+    if args.screen:
+        return screened(args, cases, runs)
     names = ["ptxsmith"] + [n for n in PEERS if n in args.peers]
     print("| case | " + " | ".join(f"{n}, TFLOP/s" for n in names) + " | ours / best peer | error | variant |")
     print("|---|" + "---|" * (len(names) + 3))
@@ -265,6 +288,7 @@ def main():
     parse.add_argument("--library", default="build/libptxsmith.so")
     parse.add_argument("--template", help="else the planner's")
     parse.add_argument("--params", help="else the planner's")
+    parse.add_argument("--screen", type=lambda s: s.split(";"), help="variants' parameters, ; between them")
     parse.add_argument("--dtype", default="bf16", choices=list(TYPES))
     parse.add_argument("--dims", default="128,64,256", help="head dimensions")
     parse.add_argument("--causal", default="0,1", help="rows of the table: without a mask, causal")
@@ -278,6 +302,8 @@ def main():
     parse.add_argument("--processes", type=int, default=5)
     parse.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     args = parse.parse_args()
+    if args.screen and (not args.template or args.params is not None):
+        parse.error("--screen has its variants' parameters; it needs --template and takes no --params")
     cases = cases_of(args)
     if args.one:
         sys.stdin.readline()  # timing.in_processes: the GPU is ours from here on
