@@ -347,6 +347,7 @@ static const char *function_name(Arena *a, const PtxInst *in) {
 static void json_functions(Arena *a, const KernelCounts *k, Json *j) {
   const char **name = arena_array(a, const char *, k->n + 1);
   uint64_t *threads = arena_array(a, uint64_t, k->n + 1);
+  uint64_t *small = arena_array(a, uint64_t, k->n + 1);
   int n = 0;
   for (int i = 0; i < k->n; i++) {
     const char *is = k->count[i].warps ? function_name(a, k->site[i].in) : NULL;
@@ -355,9 +356,14 @@ static void json_functions(Arena *a, const KernelCounts *k, Json *j) {
     if (!is) continue;
     if (at == n) name[n++] = is;
     threads[at] += k->count[i].threads;
+    small[at] += k->count[i].small;
   }
   json_object(j, "functions");
   for (int i = 0; i < n; i++) json_uint(j, name[i], threads[i]);
+  json_close(j);
+  json_object(j, "functions_small");
+  for (int i = 0; i < n; i++)
+    if (small[i]) json_uint(j, name[i], small[i]);
   json_close(j);
 }
 
@@ -401,6 +407,8 @@ void counters_json(Arena *a, const KernelCounts *k, const Roof *roof, Json *j) {
     json_uint(j, "bytes", k->buffer[i].bytes);
     json_uint(j, "read", k->buffer[i].read);
     json_uint(j, "written", k->buffer[i].written);
+    json_uint(j, "read64", k->buffer[i].read64);
+    json_uint(j, "cold64", k->buffer[i].cold64);
     json_close(j);
   }
   json_close(j);

@@ -173,6 +173,7 @@ extern const CountWayInfo count_way[COUNT_FORMS];
 typedef struct InstCount {
   uint64_t warps, threads; // executed; threads: those whose guard was true
   uint64_t divergent;      // times that its lanes went different ways
+  uint64_t small;          // threads of ex2 and lg2 whose argument the machine scales first
   SpaceCount global[COUNT_FORMS], shared[COUNT_FORMS];
   SpaceCount local[COUNT_STORE + 1]; // loads and stores only
 } InstCount;
@@ -187,8 +188,12 @@ typedef struct InstSite {
   uint8_t way[3];  // CountWay of its reads, its writes, and what does both
 } InstSite;
 
-// Sectors of one buffer that a launch touched, in bytes, added up over launches.
-typedef struct BufferCount { char name[64]; uint64_t bytes, read, written, either; } BufferCount;
+// Sectors of one buffer that a launch touched, in bytes, added up over launches.  DRAM sends them in
+// twos: read64 counts both of a pair where one is read, cold64 where one is read and not written.
+typedef struct BufferCount {
+  char name[64];
+  uint64_t bytes, read, written, either, read64, cold64;
+} BufferCount;
 
 // What a kernel's launches did since the counters were reset.  Lives as long as the Kernel.
 typedef struct KernelCounts {

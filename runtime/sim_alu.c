@@ -1,4 +1,6 @@
 // sim_alu.c: arithmetic through the lane functions; moves, packing, carries.
+#include <math.h>
+
 #include "sim_decode.h"
 #include "sim_ops.h"
 
@@ -13,6 +15,18 @@ static const Op *op_lane(Warp *w, const Op *op) {
   op->lane(t, r + op->a, r + op->b, r + op->c, r + op->e, op->imm);
   sim_merge(r + op->d, (const uint8_t *)t, op->width, w->active);
   return op + 1;
+}
+
+// ex2 and lg2 of small arguments are more instructions of the machine: counted, with x < -126 or
+// |x| < 2^-126 as its predicates have it (never of NaN).
+static const Op *op_small(Warp *w, const Op *op) {
+  const float *x = (const float *)sim_r32(w, op->a);
+  if (w->cta->counts) {
+    uint64_t n = 0;
+    SIM_LANES(i, w->active) n += op->kind ? fabsf(x[i]) < 0x1p-126f : x[i] < -126.0f;
+    w->cta->counts[op->site].small += n;
+  }
+  return op_lane(w, op);
 }
 
 // The flag is read and written by the function: it works on a copy.
@@ -141,7 +155,16 @@ static bool find(Decoder *x, const PtxInst *in, LaneOp *f) {
 
 bool sim_alu(Decoder *x, const PtxInst *in) {
   LaneOp f;
-  return find(x, in, &f) && emit_lane(x, in, &f, op_lane, &in->opnds[0], f.imm);
+  if (!find(x, in, &f))
+    return false;
+  const char *stem = ptx_inst_form(in)->stem;
+  bool lg2 = !strcmp(stem, "lg2"), scales = (lg2 || !strcmp(stem, "ex2")) &&
+                                            in->type[0] == PTX_T_F32 && !ptx_inst_has(in, "ftz");
+  if (!emit_lane(x, in, &f, scales ? op_small : op_lane, &in->opnds[0], f.imm))
+    return false;
+  if (scales)
+    x->prog->ops[x->prog->nops - 1].kind = lg2;
+  return true;
 }
 
 bool sim_cvt(Decoder *x, const PtxInst *in) { return sim_alu(x, in); }

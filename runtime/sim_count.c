@@ -377,8 +377,15 @@ static BufferCount *buffer_count(SimKernel *k, const Buffer *b) {
   return n;
 }
 
+// Bytes of the pairs of sectors that hold one of `sectors`.
+static uint64_t pair_bytes(uint64_t sectors) {
+  uint64_t pairs = (sectors | sectors >> 1) & UINT64_C(0x5555555555555555);
+  return (uint64_t)__builtin_popcountll(pairs) << (SECTOR_SHIFT + 1);
+}
+
 // Adds a buffer's touched sectors to the kernel's and clears the maps.
 static void collect_buffer(SimKernel *k, Buffer *b, Counters *t) {
+  BufferCount *count = buffer_count(k, b);
   uint64_t n[3] = {0};
   for (uint64_t i = 0; i < map_words(b); i++) {
     uint64_t read = b->touched[0][i], write = b->touched[1][i];
@@ -387,10 +394,11 @@ static void collect_buffer(SimKernel *k, Buffer *b, Counters *t) {
     n[0] += (uint64_t)__builtin_popcountll(read);
     n[1] += (uint64_t)__builtin_popcountll(write);
     n[2] += (uint64_t)__builtin_popcountll(read | write);
+    count->read64 += pair_bytes(read);
+    count->cold64 += pair_bytes(read & ~write);
     b->touched[0][i] = b->touched[1][i] = 0;
   }
   b->dirty = false;
-  BufferCount *count = buffer_count(k, b);
   count->read += n[0] << SECTOR_SHIFT;
   count->written += n[1] << SECTOR_SHIFT;
   count->either += n[2] << SECTOR_SHIFT;

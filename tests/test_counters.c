@@ -1,4 +1,6 @@
 // Counters of the interpreter, against numbers found by hand.
+#include <math.h>
+
 #define KIT_SANITIZE false
 #include "sim_kit.h"
 
@@ -92,6 +94,68 @@ static void test_distinct(void **state) {
   assert_int_equal(c.distinct_read_bytes, 128);
   assert_int_equal(c.distinct_write_bytes, 128);
   assert_int_equal(c.distinct_bytes, 192);
+}
+
+// DRAM sends 64 bytes: of sectors 1 (read) and 2 (written, then read), 4 and 5 (read) the pairs 0,
+// 1 and 2 are sent; but for pair 1 it is enough that the launch wrote what it reads.
+static void test_pairs_of_sectors(void **state) {
+  Kit *k = *state;
+  count_on(k);
+  Kernel *kernel = kit_body(k, 1,
+                            "ld.global.u32 %r2, [%rd0+32]; st.global.u32 [%rd0+64], %r2;\n"
+                            "ld.global.u32 %r2, [%rd0+64]; ld.global.u32 %r2, [%rd0+128];\n"
+                            "ld.global.u32 %r2, [%rd0+160]; ret;");
+  DevPtr p = kit_fill(k, "x", 0, 64);
+  KernelCounts n;
+  kit_run(k, kernel, 1, 1, &p, 8);
+  assert_true(kernel_counts(kernel, &n));
+  assert_int_equal(n.nbuffers, 1);
+  assert_int_equal(n.buffer[0].read, 4 * 32);
+  assert_int_equal(n.buffer[0].read64, 3 * 64);
+  assert_int_equal(n.buffer[0].cold64, 2 * 64);
+  kernel_free(kernel);
+  device_free(k->dev, p);
+}
+
+// ---- small arguments ----------------------------------------------------------------------------
+// Lanes 0-2 have -126 and the numbers next to it, 3 -inf, 4 NaN, 5 0, 6 and 7 2^-126 and the one
+// below it, the same negative in 8 and 9; the others have 1.  The guard takes lane 3 away.
+#define SMALL_ARGUMENTS                                                                            \
+  AT(4) "ld.global.f32 %f0, [%rd2]; setp.ne.u32 %p0, %r0, 3;\n"
+static const float small_arguments[32] = {
+    -126.0f, -0x1.f80002p6f, -0x1.f7fffep6f, -INFINITY, NAN, 0, 0x1p-126f, 0x0.fffffep-126f,
+    -0x1p-126f, -0x0.fffffep-126f, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+};
+static const struct {
+  const char *body;
+  uint64_t small;
+} small_cases[] = {
+    {"ex2.approx.f32 %f1, %f0;", 2},           {"@%p0 ex2.approx.f32 %f1, %f0;", 1},
+    {"lg2.approx.f32 %f1, %f0;", 3},           {"ex2.approx.ftz.f32 %f1, %f0;", 0},
+    {"lg2.approx.ftz.f32 %f1, %f0;", 0},       {"rcp.approx.f32 %f1, %f0;", 0},
+    {"ex2.approx.f32 %f0, %f0;", 2},
+};
+
+static void test_small(void **state) {
+  Kit *k = *state;
+  count_on(k);
+  for (size_t i = 0; i < sizeof small_cases / sizeof *small_cases; i++) {
+    Kernel *kernel =
+        kit_body(k, 1, arena_printf(k->arena, "cvt.u64.u32 %%rd1, %%r0;\n%s%s\nret;",
+                                    SMALL_ARGUMENTS, small_cases[i].body));
+    DevPtr p = kit_fill(k, "x", 0, 32);
+    Status st = device_write(k->dev, p, small_arguments, sizeof small_arguments, k->diag);
+    assert_int_equal(st, ST_OK);
+    KernelCounts n;
+    kit_run(k, kernel, 1, 32, &p, 8);
+    assert_true(kernel_counts(kernel, &n));
+    uint64_t small = 0;
+    for (int s = 0; s < n.n; s++) small += n.count[s].small;
+    if (small != small_cases[i].small)
+      fail_msg("%s: %llu", small_cases[i].body, (unsigned long long)small);
+    kernel_free(kernel);
+    device_free(k->dev, p);
+  }
 }
 
 // ---- shared memory ------------------------------------------------------------------------------
@@ -520,7 +584,8 @@ int main(void) {
       T(test_global),   T(test_stores_and_atomics), T(test_distinct),      T(test_shared),
       T(test_pairs),    T(test_measured),           T(test_measured_ways), T(test_ldmatrix),
       T(test_local),    T(test_arithmetic),         T(test_divergence),    T(test_lines),
-      T(test_off),      T(test_ways),               T(test_threads),
+      T(test_off),      T(test_ways),               T(test_threads),       T(test_small),
+      T(test_pairs_of_sectors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,13 +30,13 @@ MOVES = "ptxas loads constants with HFMA2 and converts with HADD2"
 
 
 class Metric:
-    """Our counters (paths in the JSON) and the profiler's metrics, the sums of which are compared.
+    """Our counters (paths in the JSON) and the profiler's metrics, the sums of which must be the same.
 
-    bound: of the relative difference, None where `why` tells that the two are no pair.
+    why: they are no pair, and shown only.
     """
 
-    def __init__(self, name, ours, metrics, bound=None, why=""):
-        self.name, self.bound, self.why = name, bound, why
+    def __init__(self, name, ours, metrics, why=""):
+        self.name, self.why = name, why
         self.ours = ours.split(", ")
         self.metrics = [m + ".sum" for m in metrics.split()]
 
@@ -44,7 +44,7 @@ class Metric:
 def shared(name, ours, sass, hardware):
     """Wavefronts: where they are compared, and the hardware's counter."""
     paths = ", ".join(f"ways/shared/{way}/wavefronts" for way in ours.split())
-    out = [Metric(f"shared {name} wavefronts", paths, " ".join(SASS_WAVES + op for op in sass.split()), 0.03)]
+    out = [Metric(f"shared {name} wavefronts", paths, " ".join(SASS_WAVES + op for op in sass.split()))]
     if hardware:
         out.append(Metric("  counted by hardware", paths, WAVES + hardware, why=ARBITRATION))
     return out
@@ -53,24 +53,23 @@ def shared(name, ours, sass, hardware):
 METRICS = [
     Metric("warp instructions", "warp_insts", "smsp__inst_executed", why=PTX),
     Metric("global read requests", "ways/global/load/requests, ways/global/cp_async/requests",
-           REQUESTS + "ld", 0.01),
-    Metric("global read sectors", "ways/global/load/sectors, ways/global/cp_async/sectors", SECTORS + "ld",
-           0.01),
-    Metric("global write requests", "ways/global/store/requests", REQUESTS + "st", 0.01),
+           REQUESTS + "ld"),
+    Metric("global read sectors", "ways/global/load/sectors, ways/global/cp_async/sectors", SECTORS + "ld"),
+    Metric("global write requests", "ways/global/store/requests", REQUESTS + "st"),
     Metric("global write sectors", "ways/global/store/sectors",
-           "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_st", 0.01),
+           "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_st"),
     Metric("  counted by hardware", "ways/global/store/sectors", SECTORS + "st", why=UNSTEADY),
-    Metric("global atom requests", "ways/global/atom/requests", REQUESTS + "atom", 0.01),
-    Metric("global atom sectors", "ways/global/atom/sectors", SECTORS + "atom", 0.01),
-    Metric("global red requests", "ways/global/red/requests", REQUESTS + "red", 0.01),
-    Metric("global red sectors", "ways/global/red/sectors", SECTORS + "red", 0.01),
+    Metric("global atom requests", "ways/global/atom/requests", REQUESTS + "atom"),
+    Metric("global atom sectors", "ways/global/atom/sectors", SECTORS + "atom"),
+    Metric("global red requests", "ways/global/red/requests", REQUESTS + "red"),
+    Metric("global red sectors", "ways/global/red/sectors", SECTORS + "red"),
     Metric("global bulk read sectors", "ways/global/bulk_read/sectors",
-           "l1tex__m_xbar2l1tex_read_sectors_mem_global_op_tma_ld", 0.01),
+           "l1tex__m_xbar2l1tex_read_sectors_mem_global_op_tma_ld"),
     Metric("global bulk write sectors", "ways/global/bulk_write/sectors",
-           "l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_st", 0.01),
+           "l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_st"),
     Metric("global bulk red sectors", "ways/global/bulk_red/sectors",
-           "l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_red", 0.01),
-    Metric("DRAM bytes read", "distinct_read_bytes", "dram__bytes_read", 0.01),
+           "l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_red"),
+    Metric("DRAM bytes read", "distinct_read_bytes", "dram__bytes_read"),
     Metric("shared load requests", "ways/shared/load/requests", SASS_INST + "shared_ld " + SASS_INST + "ldsm",
            why=REMOVED),
     *shared("load", "load", "ld ldsm", "ld"),
@@ -83,12 +82,12 @@ METRICS = [
     Metric("  arbitration", "nothing", "l1tex__data_bank_conflicts_type_arbitration", why="timing"),
     Metric("st.async sectors", "ways/shared/st_async/wavefronts",
            "l1tex__m_l1tex2xbar_write_sectors_mem_dshared_op_st", why="4 sectors a wavefront"),
-    Metric("tensor f16 operations", "operations/tensor f16/flops", TENSOR + "fp16", 0.01),
-    Metric("tensor bf16 operations", "operations/tensor bf16/flops", TENSOR + "bf16_dst_fp32", 0.01),
-    Metric("tensor tf32 operations", "operations/tensor tf32/flops", TENSOR + "tf32_dst_fp32", 0.01),
-    Metric("tensor fp8 operations", "operations/tensor fp8/flops", TENSOR + "fp8", 0.01),
-    Metric("tensor int operations", "operations/tensor int/flops", TENSOR + "int8", 0.01),
-    *(Metric(f"{kind} {op}", f"operations/{kind}/{op}", f"{THREADS}{letter}{op}_pred_on", 0.01)
+    Metric("tensor f16 operations", "operations/tensor f16/flops", TENSOR + "fp16"),
+    Metric("tensor bf16 operations", "operations/tensor bf16/flops", TENSOR + "bf16_dst_fp32"),
+    Metric("tensor tf32 operations", "operations/tensor tf32/flops", TENSOR + "tf32_dst_fp32"),
+    Metric("tensor fp8 operations", "operations/tensor fp8/flops", TENSOR + "fp8"),
+    Metric("tensor int operations", "operations/tensor int/flops", TENSOR + "int8"),
+    *(Metric(f"{kind} {op}", f"operations/{kind}/{op}", f"{THREADS}{letter}{op}_pred_on")
       for kind, letter in (("f32", "f"), ("f64", "d")) for op in ("fma", "add", "mul")),
     *(Metric(f"half {op}", f"operations/f16/{op}, operations/bf16/{op}", f"{THREADS}h{op}_pred_on", why=MOVES)
       for op in ("fma", "add", "mul")),
@@ -150,15 +149,11 @@ def difference(a, b):
     return (a - b) / b if b else (float("inf") if a else 0.0)
 
 
-def within(b, least, most, bound):
-    return least * (1 - bound) <= b <= most * (1 + bound)
-
-
-def verdict_dram(metric, counts, b):
-    least, most = of_dram(counts)
+def verdict_dram(line, counts, b):
+    least, most = of_dram(line, counts)
     if counts["code_bytes"] is None:
         return CODE, False
-    if not within(b, least, most, metric.bound):
+    if not least <= b <= most:
         return f"BEYOND {least} to {most}", True
     return f"{least} of the data to {most} with {counts['code_bytes']} of code", False
 
@@ -166,26 +161,22 @@ def verdict_dram(metric, counts, b):
 def verdict(metric, line, a, b, counts):
     """What to say of a row, and whether it is wrong."""
     if metric.name == "DRAM bytes read":
-        return verdict_dram(metric, counts, b)
-    if a == b:
-        return "", False
-    if metric.bound is None:
-        return metric.why, False
+        return verdict_dram(line, counts, b)
+    if metric.why:
+        return (metric.why if a != b else ""), False
     try:
-        least, why = explained(metric.name, line, counts, a)
+        expect, why = explained(metric.name, line, counts, a)
     except LookupError as error:
         return f"BEYOND: {error}", True
-    if least is None:
-        return why, False
-    most, causes = least, []
+    causes = []
     if metric.name.startswith("f"):
-        least, most, causes = expanded(metric.name, counts, least)
-    if not within(b, least, most, metric.bound):
-        return "BEYOND" + (f" {float(least):.0f} to {float(most):.0f}" if why or causes else ""), True
-    if metric.name.startswith("f"):
-        span = f"{float(least):.0f}" + (f" to {float(most):.0f}" if most > least else "")
-        return f"expected of the machine: {span}" + "".join(f", {c}" for c in causes + [why] if c), False
-    return why, False
+        expect, causes = expanded(metric.name, counts, expect)
+    remark = ", ".join(causes + [why] if why else causes)
+    if b != expect:
+        return f"BEYOND {float(expect):.0f}" + (f": {remark}" if remark else ""), True
+    if metric.name.startswith("f") and expect != a:
+        return f"expected of the machine: {float(expect):.0f}, {remark}", False
+    return (why if expect != a or b != a else ""), False
 
 
 def compare(line, counts, profile, rows):

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Our counters beside those of Nsight Compute, on a machine with a GPU that allows its counters.
 #   tests/ncu/compare.sh [LAUNCH] [LIST]    build/tests/ncu_launch and tests/ncu/kernels.list by default
-# Exit 0 when every compared figure is within its bound (global memory and tensor operations 1 %, wavefronts
-# 3 %), or as far off as compare.py's EXPLAINED says; 1 when one is not; 3 without ncu, python3 or a GPU.
+# Exit 0 when every compared figure is the same, or what explained.py makes of it; 1 when one is not; 3 without
+# ncu, python3 or a GPU.
 # Figures that are no pair are shown with the reason.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

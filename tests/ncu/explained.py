@@ -12,7 +12,7 @@ EXPANSION = {
     "lg2.approx.f32": {("f32", "mul"): 1},
     "div.rn.f64": {("f64", "fma"): 7, ("f64", "mul"): 1, ("f32", "fma"): 1},
 }
-# As many more at most: where ex2's argument is below -126 or lg2's below 2^-126, which the counts don't tell.
+# As many more of each thread whose argument is small: ex2's below -126, lg2's below 2^-126.
 SMALL = {
     "ex2.approx.f32": {("f32", "mul"): 2},
     "lg2.approx.f32": {("f32", "add"): 1},
@@ -59,12 +59,17 @@ def all_of(*changes):
     return lambda ours, counts, line: functools.reduce(lambda x, f: f(x, counts, line), changes, ours)
 
 
+def more(share, text, path):
+    """With a share of it."""
+    return lambda ours, counts, line: ours + Fraction(share) * at(counts, text, path)
+
+
+def number(n):
+    return lambda ours, counts, line: n
+
+
 def less_a_block(n):
     return lambda ours, counts, line: ours - n * blocks(line)
-
-
-def any_number(ours, counts, line):
-    return None
 
 
 # Of decode_span: a warp that computes or merges makes all that may be needed of the head's factors and of the
@@ -72,6 +77,18 @@ def any_number(ours, counts, line):
 FACTOR_LOAD, FACTOR = "ld.global.nc.f32 %other, [%factor_at]", "${to}, ${to}, %other"
 SCALE = "%scale_log2, %scale,"
 FACTORS = "the computing warps' load of descale_v, which they don't use, is left out"
+CONSUMERS = "the producers don't use the scale's product"
+# ptxas moves the product behind the end of blocks that have no span: to where a span begins, for all its threads.
+SPAN, SPANLESS = "%n_end, %span, 1;", ", and blocks without a span don't make it"
+# neg of a maximum that only few lanes store: a guarded FADD of theirs.
+PIECE_MAX = "@%more st.global.f32 [%o_at], %minus"
+# Maxima and sums of 4 rows of 16, 16 bytes of a sector each: read back, each sector's pair comes from DRAM.
+STATS = "@%m_lead st.global.f32 [%m_part]"
+# Of the merging of slots: a row's first maximum is needed twice and stays in a register; its maximum and sum are
+# needed only where a chunk is the only one, and loaded there.
+LOADS = "shared/load/wavefronts"
+SLOT_MAX, ROW_MAX, ROW_SUM = "ld.shared.f32   %m_m0, [%m_at", "%m_max, [%m_sum_at", "%m_sum, [%m_sum_at"
+SLOTS = "a row's first maximum stays in a register, its maximum and sum are loaded where they are needed"
 # A thread's part of the products of prefill_wgmma's producers, which ptxas leaves to the consumers.
 PRODUCERS = "products of the scale are left to the consumers: 128 threads of a block have none"
 
@@ -83,6 +100,9 @@ EXPLAINED = [
     ("decode_splitk", "", "shared load wavefronts", times(24, 32),
      "24 LDS of 32: 8 words stay in registers"),
     ("combine", "", "shared load wavefronts", times(12, 16), "8 LDS and 2 LDS.128 for 16 ld.shared"),
+    *((kernel, "", "shared load wavefronts",
+       all_of(less(f"1/{slots}", SLOT_MAX, LOADS), less(1, ROW_MAX, LOADS), less(1, ROW_SUM, LOADS)), SLOTS)
+      for kernel, slots in (("decode_fma", 16), ("decode_mma", 8))),
     *(("prefill_mma", words, "shared cp.async wavefronts",
        less(1, '${guard or ""}cp.async', "shared/cp_async/wavefronts"), GUARD)
       for words in ("head_dim=64 dtype=f16 causal", "head_dim=64 varlen")),
@@ -98,8 +118,18 @@ EXPLAINED = [
     ("decode_span", "dtype_kv=e4m3", "f32 mul",
      all_of(less("1/4", FACTOR, "thread_insts"), less("3/4", SCALE, "thread_insts")),
      "products of the factors and the scale that a branch doesn't use are left out"),
-    ("decode_span", "", "f32 mul", less("1/2", SCALE, "thread_insts"),
-     "the mergers don't use the scale's product"),
+    ("decode_span", "", "f32 mul", all_of(less(1, SCALE, "thread_insts"), more("1/2", SPAN, "thread_insts")),
+     "the mergers don't use the scale's product" + SPANLESS),
+    *(("decode_span", words, "DRAM bytes read", more(64 // 4, STATS, "global/store/requests"),
+       "sectors of which 16 bytes were written, read back") for words in ("head_dim=128 problem", "dtype_kv=e4m3")),
+    ("decode_latent", "", "f32 mul", less("1/3", SCALE, "thread_insts"), CONSUMERS),
+    ("decode_latent_few", "fused=0", "f32 mul",
+     all_of(less(1, SCALE, "thread_insts"), more("3/4", SPAN, "thread_insts")), CONSUMERS + SPANLESS),
+    ("decode_latent_few", "", "f32 mul", less("1/4", SCALE, "thread_insts"), CONSUMERS),
+    ("decode_latent_few", "", "f32 add", more(1, PIECE_MAX, "thread_insts"),
+     "neg of a maximum is a guarded FADD of the lanes that store it"),
+    ("ceiling_mma", "", "f32 add", more(1, "%round, %round, 1;", "thread_insts"),
+     "a turn's FADD makes the word of A and B, -(0x3f803f80)"),
     ("prefill_wgmma", "head_dim=64", "global bulk read sectors", times(46080, 45056),
      "64 rows of Q past the last query of each head, filled with zeros"),
     ("prefill_wgmma", "head_dim=64", "shared store wavefronts", less_a_block(1),
@@ -109,18 +139,20 @@ EXPLAINED = [
     ("prefill_wgmma", "dtype=e4m3", "f32 mul", less_a_block(4 * 128), PRODUCERS),
     ("prefill_wgmma", "", "f32 mul", less_a_block(128), PRODUCERS),
     ("x_e4m3_k32", "", "tensor fp8 operations", times(0), "mma of e4m3 runs as two of f16"),
-    ("x_e4m3_k32", "", "tensor f16 operations", any_number, "mma of e4m3 runs as two of f16"),
-    ("x_e4m3_k32", "", "f32 add", any_number, "mma of e4m3 runs as two of f16"),
+    ("x_e4m3_k32", "", "tensor f16 operations", number(8192), "mma of e4m3 runs as two of f16"),
+    ("x_e4m3_k32", "", "f32 add", number(32), "mma of e4m3 runs as two of f16 and a FADD"),
     ("box2", "i32:-8 i32:9", "global bulk read sectors", times(16 * 4 + 7, 28),
      "16 rows of 4 sectors, most of them filled with zeros; 7 rows lie across a sector more"),
     *((f"t_{kernel}_same", "", name, times(1, 32), "ptxas adds up in the warp, one lane goes to memory")
       for kernel, name in (("red_shared", "shared atomic wavefronts"),
                            ("atom_shared", "shared atomic wavefronts"),
                            ("red_global", "global red sectors"), ("atom_global", "global atom sectors"))),
-    *((f"t_atom_shared_f32{suffix}", "", f"shared {way} wavefronts", change, "a loop of LDS and ATOMS.CAS")
-      for suffix in ("", "_4way", "_same") for way, change in (("atomic", times(2)), ("load", any_number))),
-    *((f"t_atom_shared_f32{suffix}", "", "f32 add", any_number, "a loop of LDS and ATOMS.CAS")
-      for suffix in ("", "_4way", "_same")),
+    # Lanes at one bank succeed one in a turn; those that are left load and add again: 32, 24, 16 and 8 FADD where
+    # 4 lanes share a bank, 32, 31 ... 1 where all share a word.
+    *((f"t_atom_shared_f32{suffix}", "", figure, change, "a loop of LDS and ATOMS.CAS")
+      for suffix, loads, adds in (("", 1, 32), ("_4way", 4 + 3 + 2 + 1, 80), ("_same", 32, 528))
+      for figure, change in (("shared atomic wavefronts", times(2)), ("shared load wavefronts", number(loads)),
+                             ("f32 add", number(adds)))),
 ]
 
 
@@ -132,22 +164,26 @@ def explained(name, line, counts, ours):
     return ours, ""
 
 
-def expanded(name, counts, least):
-    """Arithmetic of PTX in machine instructions: the least, the most, and of what."""
-    kind, functions = tuple(name.split()), counts["functions"]
-    made = {f: functions.get(f, 0) * n.get(kind, 0) for f, n in EXPANSION.items()}
-    small = sum(functions.get(f, 0) * n.get(kind, 0) for f, n in SMALL.items())
-    least += sum(made.values())
-    return least, least + small, [f"{n} of {f}" for f, n in made.items() if n]
+def expanded(name, counts, figure):
+    """Arithmetic of PTX in machine instructions, and of what."""
+    kind = tuple(name.split())
+    causes = []
+    for made, of in ((EXPANSION, "functions"), (SMALL, "functions_small")):
+        for function, each in made.items():
+            n = counts[of].get(function, 0) * each.get(kind, 0)
+            figure += n
+            if n:
+                causes.append(f"{n} of {'small ' if made is SMALL else ''}{function}")
+    return figure, causes
 
 
 def cold_bytes(counts):
-    """Bytes that DRAM must send: what the launch reads and has not left in the workspace itself."""
-    return sum(b["read"] - (min(b["read"], b["written"]) if b["name"] == "the workspace" else 0)
-               for b in counts["buffers"])
+    """Bytes that DRAM must send: pairs of sectors of which the launch reads one, and of the workspace
+    those that it has not left there itself."""
+    return sum(b["cold64" if b["name"] == "the workspace" else "read64"] for b in counts["buffers"])
 
 
-def of_dram(counts):
+def of_dram(line, counts):
     """The least and the most of a launch: its data, and with it the code that it may run."""
-    data = cold_bytes(counts)
+    data, _ = explained("DRAM bytes read", line, counts, cold_bytes(counts))
     return data, data + (counts["code_bytes"] or 0) + LAUNCH_BYTES
