@@ -187,7 +187,13 @@ static Status check_asked(const Operator *op, Diag *d) {
     return diag_fail(d, ST_INPUT, "words is for ceilings, and %s is none", name);
   TemplateKind kind = op->step[0].variant->kind;
   int64_t chunks = problem_int(op->problem, "chunks", 1);
-  if (chunks > 1 && !operator_arg(op, "chunks") && (kind == KIND_PREFILL || kind == KIND_DECODE))
+  bool none = chunks > 1 && !operator_arg(op, "chunks");
+  uint32_t blocks = op->step[0].variant->launch.cluster[0];
+  if (none && kind == KIND_DECODE && blocks > 1)
+    return diag_fail(d, ST_INPUT,
+                     "chunks=%lld: %s was built with cluster=%u, which makes %u pieces of an item",
+                     (long long)chunks, name, blocks, blocks);
+  if (none && (kind == KIND_PREFILL || kind == KIND_DECODE))
     return diag_fail(d, ST_INPUT, "chunks=%lld: %s does not split the keys of a sequence",
                      (long long)chunks, name);
   return lengths_check_pages(op->problem, d);

@@ -81,7 +81,7 @@ static void what_is_refused(void **state) {
        "warm: where the last block merges"},
       {"decode_span quick=1 cluster=2", NINE_KEYS "d=64,dtype=f16", "quick: of chunks"},
       {"decode_span cluster=2", NINE_KEYS "d=64,dtype=f16,chunks=3",
-       "chunks=3: decode_span does not split the keys of a sequence"},
+       "chunks=3: decode_span was built with cluster=2, which makes 2 pieces of an item"},
   };
   REFUSED_ALL(*state, cases);
 }
