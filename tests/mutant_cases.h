@@ -83,6 +83,8 @@ static const Case specials[] = {
     {{{"warps", "2"}}, "b=40,hq=2,hkv=1,sq=1,sk=9,chunks=2"},
     // more pieces than one level merges
     {{{"tree", "1"}}, "b=1,hq=2,hkv=1,sq=1,sk=640,chunks=40"},
+    {{{"lanes", "1"}}, "b=1,hq=2,hkv=1,sq=1,sk=640,chunks=40"},
+    {{{"lanes", "1"}, {"head_dim", "256"}}, "b=1,hq=3,hkv=1,sq=1,sk=90,chunks=5"},
     // blocks of a cluster, whose warps go once through what merges: several items for each
     {{{"cluster", "2"}, {"warm", "2"}}, "b=2,hq=6,hkv=2,sq=7,sk=75,chunks=1,causal=1"},
     {{{"cluster", "4"}, {"warm", "1"}}, "b=3,hq=3,hkv=1,sq=1,sk=40,chunks=1"},

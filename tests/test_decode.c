@@ -79,6 +79,7 @@ static void what_is_refused(void **state) {
        "cluster: merges the pieces itself, fused"},
       {"decode_span warm=1 tree=1", NINE_KEYS "d=64,dtype=f16",
        "warm: where the last block merges"},
+      {"decode_span lanes=1 cluster=2", NINE_KEYS "d=64,dtype=f16", "lanes: of chunks that the last"},
       {"decode_span quick=1 cluster=2", NINE_KEYS "d=64,dtype=f16", "quick: of chunks"},
       {"decode_span cluster=2", NINE_KEYS "d=64,dtype=f16,chunks=3",
        "chunks=3: decode_span was built with cluster=2, which makes 2 pieces of an item"},
@@ -200,6 +201,14 @@ static void in_spans(void **state) {
       {SPAN "warm=2 helpers=1 q_regs=0", "b=5,hq=2,hkv=2,sq=1,sk=90,d=96,dtype=bf16,chunks=13"},
       {SPAN "quick=1 tile_q=4", "b=2,hq=10,hkv=2,sq=2,sk=150,d=64,dtype=f16,chunks=7"},
       {SPAN "quick=1", "b=2,hq=2,sq=0,sk=5,d=64,dtype=f16"},
+      // pieces merged lane by lane: whole items, two turns and a rest, one of 8, rows of three loads
+      {SPAN "lanes=1 helpers=2", many},
+      {SPAN "lanes=1 helpers=1 tile_q=32", "b=1,hq=20,hkv=1,sq=1,sk=700,d=96,dtype=bf16,chunks=41"},
+      {SPAN "lanes=1 sinks=1", "b=2,hq=6,hkv=2,sq=1,sk=300,d=192,dtype=f16,chunks=39"},
+      {SPAN "lanes=1 quick=1", "b=2,hq=8,hkv=2,sq=1,sk=300,d=256,dtype=bf16,chunks=22"},
+      {SPAN "lanes=1", "hq=8,hkv=2,sq=1,seqlens_k=300/0/37/1,page=16,d=128,dtype=f16,chunks=20"},
+      {SPAN "lanes=1",
+       "b=2,hq=8,hkv=2,sq=1,sk=333,d=128,dtype=bf16,dtype_kv=e4m3,descale=1,chunks=9"},
   };
   Fixture *f = *state;
   for (int i = 0; i < 5; i++)
@@ -236,6 +245,8 @@ static void in_spans_sanitized(void **state) {
                       "b=1,hq=6,hkv=2,sq=1,sk=400,d=64,dtype=bf16,chunks=40", schedule);
     fixture_sanitized(*state, SPAN "warm=2 quick=1 warps=2 stages=3",
                       "b=2,hq=6,hkv=2,sq=2,sk=175,d=64,dtype=bf16,causal=1,chunks=7", schedule);
+    fixture_sanitized(*state, SPAN "lanes=1 warps=2 stages=3 helpers=2",
+                      "b=2,hq=6,hkv=2,sq=2,sk=175,d=64,dtype=bf16,causal=1,chunks=41", schedule);
   }
 }
 
