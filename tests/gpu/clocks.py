@@ -15,7 +15,7 @@ from clusters import CLUSTER, LARGE, SMEM, Attribute, Config, call
 
 GHZ, SLOTS, RUNS = 1.755, 16, 9
 FIRST_THREAD = "%n, %seg_at"  # the warp's first tile
-# slot, what, whose thread, before or after which line, condition
+# slot, what, whose thread, before or after which line (the first, but for "the last"), condition
 MARKS = ((0, "start", "c", "before", r"mov\.f32 +%zero,", None),
          (1, "first copies issued", "c", "after", r"bra +L_first;", None),
          (2, "first tile there", "c", "after", r"the tile is here", FIRST_THREAD),
@@ -24,7 +24,7 @@ MARKS = ((0, "start", "c", "before", r"mov\.f32 +%zero,", None),
          (8, "start", "m", "before", r"mov\.f32 +%zero,", None),
          (9, "slots merged", "m", "after", r"^L_slots_done:", None),
          (10, "counted, or pieces there", "m", "after", r"ld\.shared\.u32 +%m_old|bra L_pieces;", None),
-         (11, "output written", "m", "after", r"^L_merged:|^L_own_done:", None))
+         (11, "output written", "m", "after the last", r"st\.global\.f32 .*%m_lse;", None))  # who merges an item
 
 
 def stamp(slot, thread, condition):
@@ -43,10 +43,10 @@ def stamped(ptx, blocks):
     warps = int(re.search(r" warps=(\d+)", ptx)[1])
     lines = ptx.split("\n")
     for slot, what, whose, where, pattern, condition in MARKS:
-        at = next((i for i, line in enumerate(lines) if re.search(pattern, line.strip())), None)
-        if at is None:
+        found = [i for i, line in enumerate(lines) if re.search(pattern, line.strip())]
+        if not found:
             sys.exit(f"no line for '{what}': {pattern}")
-        at += where == "after"
+        at = found[-1 if "last" in where else 0] + where.startswith("after")
         lines[at:at] = stamp(slot, 0 if whose == "c" else 32 * warps, condition)
     entry = next(i for i, line in enumerate(lines) if line.startswith(".visible .entry"))
     lines.insert(entry, f".visible .global .align 8 .b64 stamps[{blocks * SLOTS}];")
