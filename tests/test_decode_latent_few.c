@@ -87,6 +87,21 @@ static void parts_of_a_tile(void **state) {
                       "b=2,hq=16,hkv=1,sq=1,sk=200,d=576,dtype=bf16,chunks=3", seed);
 }
 
+// An item's two pieces are a cluster's: pairs in several rounds of one cluster; fewer rows than a
+// tile; items of more pieces, of one, and not at a pair's beginning, which go their usual way.
+static void pairs_of_pieces(void **state) {
+  static const char *const problems[] = {
+      "b=3,hq=16,hkv=1,sq=1,sk=640,chunks=6", "b=2,hq=20,hkv=1,sq=2,sk=120,chunks=12,sinks=1",
+      "b=2,hq=5,hkv=1,sq=1,sk=300,chunks=5",  "b=3,hq=16,hkv=1,sq=1,sk=90,chunks=3",
+      "hq=16,hkv=1,sq=1,seqlens_k=256/250/64/192/0,page=16,chunks=8"};
+  Fixture *f = *state;
+  for (int i = 0; i < 5; i++)
+    pass(f, "pair=1", arena_printf(f->a, "%s,dtype=%s", problems[i], i % 2 ? "f16" : "bf16"));
+  for (uint64_t seed = 1; seed <= 2; seed++)
+    fixture_sanitized(f, "decode_latent_few pair=1",
+                      "b=2,hq=16,hkv=1,sq=1,sk=256,d=576,dtype=bf16,chunks=4", seed);
+}
+
 static void sanitized(void **state) {
   Fixture *f = *state;
   for (uint64_t seed = 1; seed <= 2; seed++) {
@@ -107,6 +122,8 @@ static void what_is_refused(void **state) {
        "check: for keys in pages"},
       {"decode_latent_few early=1", "hq=16,hkv=1,sq=1,sk=5,d=576,dtype=bf16",
        "early: of the second launch, without fused"},
+      {"decode_latent_few pair=1 tile_q=32", "hq=16,hkv=1,sq=1,sk=5,d=576,dtype=bf16",
+       "pair: of 16 rows, fused"},
   };
   REFUSED_ALL((Fixture *)*state, cases);
 }
@@ -118,6 +135,7 @@ int main(void) {
       cmocka_unit_test(maxima_raised_late),     cmocka_unit_test(rules),
       cmocka_unit_test(sanitized),              cmocka_unit_test(what_is_refused),
       cmocka_unit_test(parts_of_a_tile),
+      cmocka_unit_test(pairs_of_pieces),
   };
   return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }

@@ -198,7 +198,8 @@ static void on_hopper(void **state) {
       "head_dim=128 causal=1 softcap=1 alibi=1 sinks=1 window=1",
       "head_dim=256 causal=1 softcap=1 alibi=1 sinks=1 window=1"};
   static const char *const latent[] = {
-      "fused=0 tile_q=32", "tile_q=32 chains=2 causal=1 varlen=1 paged=1 check=1",
+      "fused=0 tile_q=32", "pair=1 causal=1 softcap=1 alibi=1 sinks=1 window=1 varlen=1 paged=1",
+      "tile_q=32 chains=2 causal=1 varlen=1 paged=1 check=1",
       "tile_q=32 chains=2 causal=1 softcap=1 alibi=1 sinks=1 window=1 varlen=1 paged=1"};
   check_all(*state, "prefill_wgmma", prefill, sizeof prefill / sizeof *prefill);
   check_all(*state, "decode_latent_few", latent, sizeof latent / sizeof *latent);
