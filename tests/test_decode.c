@@ -1,6 +1,9 @@
 // decode_mma, decode_span and decode_fma verified on the interpreter: every head_dim, tiles and
 // stages, lengths near the edges of tiles and chunks, and sanitized in several schedules.  More on
 // pages, lengths and rules is in test_decode_rules.c.
+#include <math.h>
+
+#include "verify_data.h"
 #include "verify_kit.h"
 
 static const int dims[] = {64, 96, 128, 192, 256};
@@ -237,6 +240,38 @@ static void in_spans_of_eight_bits(void **state) {
                                 i < 3));
 }
 
+// Under 8-bit keys a row of bf16 queries goes to f16 by a power of two of its own.
+static double steep(void *ctx, int64_t b, int64_t i, int64_t h, int64_t e) {
+  uint64_t r = random_bits(7, (uint64_t)(((b * 100 + i) * 10 + h) * 1000 + e));
+  return ldexp(64 + (double)(r % 64), *(int *)ctx - 6 - 2 * (int)i - (int)h - (int)(e % 11)) *
+         (r & 256 ? 1 : -1);
+}
+
+static void queries_of_any_size(void **state) {
+  Fixture *f = *state;
+  static const int exponents[] = {110, 17, 0, -12};
+  for (int i = 0; i < 4; i++) {
+    Problem *p;
+    AttnInputs in;
+    Verdict v = {0};
+    VerifyOpts opts = {.seed = 1, .threads = 2, .real = &in};
+    const char *problem = arena_printf(
+        f->a, "b=1,hq=6,hkv=2,sq=3,sk=75,d=64,dtype=bf16,dtype_kv=e4m3,chunks=3,scale=%a",
+        ldexp(1, -exponents[i]));
+    diag_reset(f->d);
+    if (problem_parse(f->a, problem, &p, f->d) || inputs_make(p, p->dtype, FILL_NAN, &in, f->d))
+      fail_msg("%s", diag_text(f->d));
+    host_fill_with(&in.q, steep, &(int){exponents[i]});
+    host_fill_with(&in.k, steep, &(int){-2});
+    host_fill_with(&in.v, steep, &(int){1});
+    Params given;
+    const char *name = fixture_variant(f, i % 2 ? SPAN "q_regs=0" : SPAN, &given);
+    if (verify(f->s, f->sim, name, &given, p, &opts, &v, f->a, f->d) != ST_OK)
+      fail_msg("%s\n%s%s", problem, diag_text(f->d), verdict_text(f->a, &v));
+    inputs_free(&in);
+  }
+}
+
 static void in_spans_sanitized(void **state) {
   for (uint64_t schedule = 1; schedule <= 3; schedule++) {
     fixture_sanitized(*state, SPAN "warps=2 stages=3",
@@ -323,6 +358,7 @@ int main(void) {
       cmocka_unit_test(chunks_fill_whole_rounds),
       cmocka_unit_test(in_spans),
       cmocka_unit_test(in_spans_of_eight_bits),
+      cmocka_unit_test(queries_of_any_size),
       cmocka_unit_test(in_spans_sanitized),
       cmocka_unit_test(in_clusters),
       cmocka_unit_test(in_clusters_sanitized),
