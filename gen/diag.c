@@ -133,7 +133,7 @@ static void add_line(Text *t, const Source *src, uint32_t line, uint32_t col, ui
 
 static void add_origin_note(Text *t, const Origin *o, const char *what) {
   text_add(t, arena_printf(t->arena, "  %s:%u: note: %s\n", o->src->name, o->line, what));
-  add_line(t, o->src, o->line, 0, 0);
+  if (o->src->len) add_line(t, o->src, o->line, 0, 0); // of a file that .loc names there is no text
 }
 
 static const char *how_reached(OriginKind kind) {
@@ -160,7 +160,7 @@ static const char *render(Arena *a, Severity sev, const Place *at, const char *w
   if (at->src && at->line) add_line(&t, at->src, at->line, at->col, at->span);
   const Origin *o = at->origin;
   if (o && (o->src != at->src || o->line != at->line))
-    add_origin_note(&t, o, "from this template line");
+    add_origin_note(&t, o, o->src->len ? "from this template line" : "from this line, says .loc");
   for (; o && o->up; o = o->up) add_origin_note(&t, o->up, how_reached(o->kind));
   text_char(&t, 0);
   return t.s;

@@ -227,7 +227,7 @@ typedef struct PtxItem {
 typedef struct PtxModule {
   Arena *arena;
   const Source *src;
-  const LineMap *map; // NULL for foreign PTX
+  const LineMap *map; // as given, else what .loc says, else NULL
   int version;        // major*10 + minor
   int sm;             // 90
   char sm_suffix;     // 'a', 'f' or 0
@@ -242,7 +242,8 @@ typedef struct PtxModule {
 } PtxModule;
 
 // Parses a whole file.  Returns NULL after adding diagnostics (at most the Diag's limit; the parser
-// resynchronises at `;`).  Everything lives in `a`.  `map` may be NULL.
+// resynchronises at `;`).  Everything lives in `a`.  `map` may be NULL:
+// then the text's own .file and .loc are the map.
 PtxModule *ptx_parse(Arena *a, const Source *src, const LineMap *map, Diag *d);
 
 // Proves what can be proved without running.  ST_INPUT with diagnostics, or ST_OK.

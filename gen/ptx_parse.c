@@ -226,10 +226,10 @@ PtxModule *ptx_parse(Arena *a, const Source *src, const LineMap *map, Diag *d) {
   Parser *p = arena_new_of(a, Parser);
   int errors = d->errors;
   p->arena = a;
-  p->map = map;
+  p->map = map ? map : ptx_loc_map(a, src);
   p->diag = d;
   p->m = arena_new_of(a, PtxModule);
-  *p->m = (PtxModule){.arena = a, .src = src, .map = map, .address_size = 64};
+  *p->m = (PtxModule){.arena = a, .src = src, .map = p->map, .address_size = 64};
   lex_init(&p->lex, a, src);
   parse_next(p);
   while (p->tok.kind != TK_END && d->errors < d->limit)

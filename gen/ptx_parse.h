@@ -80,6 +80,9 @@ PtxItem *parse_item(Parser *p, PtxItemKind kind, int32_t index);
 bool parse_raw_line(Parser *p);      // .loc ...
 bool parse_raw_statement(Parser *p); // .pragma ...;
 
+// ptx_loc.c
+const LineMap *ptx_loc_map(Arena *a, const Source *src); // NULL: it names no lines
+
 // ptx_parse_sym.c
 uint32_t sym_hash(const char *s, size_t n);
 Sym *sym_find(Parser *p, const char *name, uint32_t len, uint32_t hash, int kinds);

@@ -25,7 +25,9 @@ static Status subject_open(Cmd *c, const char *name, const Params *params, DumpS
     if (st) return st;
     *out = (DumpSubject){.name = name, .ptx = src};
     out->module = ptx_parse(c->arena, src, NULL, c->diag);
-    return out->module ? ST_OK : ST_INPUT;
+    if (!out->module) return ST_INPUT;
+    out->map = out->module->map;
+    return ST_OK;
   }
   Session *s;
   VariantOpts opts;

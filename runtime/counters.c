@@ -119,6 +119,7 @@ static LineCount *counters_lines(Arena *a, const KernelCounts *k, int *n) {
     if (!k->count[i].warps) continue;
     const InstSite *s = &k->site[i];
     const Origin *o = linemap_at(k->map, s->in->line);
+    if (o && !o->src->len) o = NULL; // a name by .loc: there is no text to show
     v[count++] = (LineCount){o ? o->src : k->module->src, o ? o->line : s->in->line, k->count[i],
                              k->count[i].threads * s->flops, 0};
   }

@@ -154,7 +154,7 @@ Status cu_load(Device *dev, const Source *ptx, const LineMap *map, const PtxModu
   link_kernel(cu, k);
   Arena *a = module ? NULL : arena_new();
   if (!module) module = ptx_parse(a, ptx, map, d);
-  Status st = module ? load_entry(cu, k, ptx, map, module, entry, d) : ST_INPUT;
+  Status st = module ? load_entry(cu, k, ptx, map ? map : module->map, module, entry, d) : ST_INPUT;
   arena_free(a);
   if (st) {
     cu_kernel_free(&k->base);

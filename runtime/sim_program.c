@@ -243,7 +243,7 @@ Status sim_load(Device *device, const Source *ptx, const LineMap *map, const Ptx
   if (k->next)
     k->next->prev = k;
   dev->kernels = k;
-  Status st = make_program(dev, k, module, map, f, d);
+  Status st = make_program(dev, k, module, map ? map : module->map, f, d);
   if (st != ST_OK) {
     sim_kernel_free(&k->base);
     return st;

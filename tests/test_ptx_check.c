@@ -212,11 +212,48 @@ static void origins(void **state) {
   arena_free(a);
 }
 
+static const char *line_said(Arena *a, const LineMap *m, uint32_t line) {
+  const Origin *o = linemap_at(m, line);
+  if (!o) return "none";
+  return o->up ? arena_printf(a, "%s:%u < %s:%u", o->src->name, o->line, o->up->src->name,
+                              o->up->line)
+               : arena_printf(a, "%s:%u", o->src->name, o->line);
+}
+
+// A text's own .loc: from there to the next one or the next function; .file may stand behind.
+static void says_loc(void **state) {
+  (void)state;
+  Arena *a = arena_new();
+  Diag *d = diag_new();
+  const char *text = ".version 7.2\n.target sm_80\n.address_size 64\n"
+                     ".file 2 \"lib/b.inc\"\n"        // 4
+                     ".entry f() {\n.reg .b32 %r<2>;\n" // 5, 6
+                     ".loc 2 10 0\n"                    // 7
+                     "mov.u32 %r0, 1;\nmov.u32 %r1, 2;\n"
+                     "/* .loc 2 99 0 */ .loc 1 7 3, function_name $L+4, inlined_at 2 30 1\n" // 10
+                     "mov.u32 %r0, 3;\n"
+                     ".loc 2 0 0\nmov.u32 %r0, 4;\n"    // 12, 13: no line
+                     ".loc 3 5 0\nret;\n}\n"           // 14: no such file
+                     ".entry g() {\nret;\n}\n"         // 17
+                     ".file 1 \"a.cu\", 12, 34\n";
+  static const struct { uint32_t line; const char *want; } cases[] = {
+      {5, "none"}, {6, "none"}, {7, "lib/b.inc:10"}, {9, "lib/b.inc:10"},
+      {11, "a.cu:7 < lib/b.inc:30"}, {13, "none"}, {15, "none"}, {18, "none"}};
+  PtxModule *m = ptx_parse(a, source_new(a, "k.ptx", text, strlen(text)), NULL, d);
+  if (!m) fail_msg("%s", diag_text(d));
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    assert_string_equal(line_said(a, m->map, cases[i].line), cases[i].want);
+  m = ptx_parse(a, source_new(a, "k.ptx", KERNEL(""), strlen(KERNEL(""))), NULL, d);
+  assert_null(m->map);
+  diag_free(d);
+  arena_free(a);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bad_files),     cmocka_unit_test(compilers_output), cmocka_unit_test(types),
       cmocka_unit_test(uninitialised), cmocka_unit_test(origins),
-      cmocka_unit_test(limits),        cmocka_unit_test(sum_of_parameters),
+      cmocka_unit_test(says_loc),      cmocka_unit_test(limits),        cmocka_unit_test(sum_of_parameters),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
