@@ -189,15 +189,15 @@ typedef struct PtxFunc {
   bool defined;                   // has a body
   int32_t *params;  int nparams;  // indices of PtxModule.vars, in order
   int32_t *rets;    int nrets;
-  uint32_t param_bytes;           // entry: size of the argument block
+  uint64_t param_bytes;           // entry: size of the argument block
   uint32_t maxntid[3], reqntid[3], minnctapersm, maxnreg, cluster[3]; // 0 = not given
   const char *extra;              // further performance directives as text, or NULL
   uint32_t regs_declared, preds_declared; // used or not
-  uint32_t call_bytes;            // frame of the .param variables its calls use
+  uint64_t call_bytes;            // frame of the .param variables its calls use
   PtxReg *regs;     int nregs;
   PtxInst *insts;   int ninsts;
   PtxLabel *labels; int nlabels;
-  uint32_t shared_bytes, local_bytes; // static; shared includes the module's own variables
+  uint64_t shared_bytes, local_bytes; // static; shared includes the module's own variables
   uint32_t line, col, end_line;
 } PtxFunc;
 
@@ -289,7 +289,7 @@ typedef struct PtxStats {
   int live_max;                  // 32-bit registers live at once at most (64-bit ones count two)
   uint32_t live_max_line;
   int preds_live_max;
-  uint32_t shared_bytes, local_bytes, param_bytes;
+  uint64_t shared_bytes, local_bytes, param_bytes;
   int barriers;
   // The hot loop: the most floating-point operations, without those of loops in it and twice as
   // many for each level.  Per iteration and thread:

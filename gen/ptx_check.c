@@ -96,17 +96,17 @@ static void check_head(Check *c) {
   // 4 KiB of parameters, 32,764 bytes from PTX 8.1 and sm_70 on (ISA 4.1, 5.1.6.1).
   uint32_t limit = c->m->version >= 81 && c->m->sm >= 70 ? 32764 : 4352;
   if (f->entry && f->param_bytes > limit)
-    diag_error(c->diag, at, "the parameters of \"%s\" take %u bytes; the limit is %u here", f->name,
-               f->param_bytes, limit);
+    diag_error(c->diag, at, "the parameters of \"%s\" take %llu bytes; the limit is %u here",
+               f->name, (unsigned long long)f->param_bytes, limit);
   if (f->entry && f->shared_bytes > STATIC_SHARED_LIMIT)
     diag_error(c->diag, at,
-               "\"%s\" declares %u bytes of static shared memory; the limit is %d (declare the "
+               "\"%s\" declares %llu bytes of static shared memory; the limit is %d (declare the "
                "rest as .extern .shared)",
-               f->name, f->shared_bytes, STATIC_SHARED_LIMIT);
+               f->name, (unsigned long long)f->shared_bytes, STATIC_SHARED_LIMIT);
   // The CUDA C++ Programming Guide's table of technical specifications; ptxas takes more.
   if (f->local_bytes > LOCAL_LIMIT)
-    diag_error(c->diag, at, "\"%s\" declares %u bytes of local memory; a thread has %d at most",
-               f->name, f->local_bytes, LOCAL_LIMIT);
+    diag_error(c->diag, at, "\"%s\" declares %llu bytes of local memory; a thread has %d at most", f->name,
+               (unsigned long long)f->local_bytes, LOCAL_LIMIT);
   const uint32_t *n = f->reqntid[0] ? f->reqntid : f->maxntid;
   uint64_t threads = (uint64_t)n[0] * n[1] * n[2];
   if (n[0] && (threads > 1024 || n[0] > 1024 || n[1] > 1024 || n[2] > 64))

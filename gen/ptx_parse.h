@@ -64,7 +64,7 @@ typedef struct Parser {
   int32_t func;
   int regs_cap, insts_cap, labels_cap;
   uint64_t range_total; // numbers in all register ranges
-  uint32_t module_shared;
+  uint64_t module_shared;
 } Parser;
 
 // ptx_parse.c
@@ -109,7 +109,7 @@ bool parse_table(Parser *p, const Token *name);
 int32_t parse_var_add(Parser *p, const PtxVar *v, const Token *name); // -1 after a message
 // Where the variable lies in a frame of that many bytes, which grows; one that is too large for any
 // device stays at UINT32_MAX.
-uint32_t parse_place(uint32_t *frame, const PtxVar *v);
+uint32_t parse_place(uint64_t *frame, const PtxVar *v); // its offset, where frames are legal
 
 // ptx_parse_init.c
 bool parse_initialiser(Parser *p, PtxVar *v, const uint64_t *dims, int ndims);

@@ -186,10 +186,10 @@ int32_t parse_var_add(Parser *p, const PtxVar *v, const Token *name) {
   return m->nvars - 1;
 }
 
-uint32_t parse_place(uint32_t *frame, const PtxVar *v) {
-  uint64_t at = (*frame + (uint64_t)v->align - 1) / v->align * v->align;
-  uint64_t end = at + v->bytes;
-  *frame = end > UINT32_MAX ? UINT32_MAX : (uint32_t)end;
+// A variable has 2^40 bytes at most and a text 2^28 characters: the sum is no more than 2^64.
+uint32_t parse_place(uint64_t *frame, const PtxVar *v) {
+  uint64_t at = (*frame + v->align - 1) / v->align * v->align;
+  *frame = at + v->bytes;
   return (uint32_t)at;
 }
 

@@ -92,10 +92,11 @@ static void print_stats(Arena *a, const DumpSubject *s, const PtxFunc *f, const 
           t->live_max, t->live_max_line, t->regs_declared);
   fprintf(out, "predicates    %d live at most, %d declared\n", t->preds_live_max,
           t->preds_declared);
-  fprintf(out, "bytes         %u shared, ", t->shared_bytes);
+  fprintf(out, "bytes         %llu shared, ", (unsigned long long)t->shared_bytes);
   if (s->variant && s->variant->launch.smem_bytes)
     fprintf(out, "%u dynamic shared, ", s->variant->launch.smem_bytes);
-  fprintf(out, "%u local, %u of parameters\n", t->local_bytes, t->param_bytes);
+  fprintf(out, "%llu local, %llu of parameters\n", (unsigned long long)t->local_bytes,
+          (unsigned long long)t->param_bytes);
   fprintf(out, "barriers      %d\n", t->barriers);
   if (!t->loop_line) {
     fprintf(out, "hot loop      none\n");

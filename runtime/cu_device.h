@@ -30,7 +30,8 @@ struct CuKernel {
   CuFunction function;
   uint32_t smem_allowed; // dynamic shared memory asked for so far
   bool large_cluster;    // asked for
-  uint32_t *param_at, param_bytes; // offsets of the parameters in the packed block, its size
+  uint32_t *param_at;   // offsets of the parameters in the packed block
+  uint64_t param_bytes; // its size
   int nparams;
   char *log;
   char name[128];

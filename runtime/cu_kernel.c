@@ -255,8 +255,8 @@ Status cu_launch(Device *dev, const Launch *l, Diag *d) {
   CuKernel *k = (CuKernel *)l->kernel;
   if (!l->grid[0] || !l->grid[1] || !l->grid[2]) return ST_OK; // no work
   if (l->arg_bytes != k->param_bytes)
-    return diag_fail(d, ST_INPUT, "launch: %u bytes of arguments, %s takes %u", l->arg_bytes,
-                     k->name, k->param_bytes);
+    return diag_fail(d, ST_INPUT, "launch: %u bytes of arguments, %s takes %llu", l->arg_bytes,
+                     k->name, (unsigned long long)k->param_bytes);
   for (int i = 0; i < 3; i++)
     if (l->cluster[i] > CU_MOST_CLUSTER)
       return diag_fail(d, ST_INPUT, "launch: cluster.%c is %u: %d blocks in a cluster at most",

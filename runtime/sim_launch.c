@@ -36,8 +36,8 @@ static Status check_kernel(const SimDevice *dev, const SimKernel *k, const Launc
       return diag_fail(d, ST_INPUT, "launch: block.%c is %u, %s requires %u", 'x' + i, l->block[i],
                        f->name, f->reqntid[i]);
   if (l->arg_bytes != f->param_bytes)
-    return diag_fail(d, ST_INPUT, "launch: %u bytes of arguments, %s takes %u", l->arg_bytes,
-                     f->name, f->param_bytes);
+    return diag_fail(d, ST_INPUT, "launch: %u bytes of arguments, %s takes %llu", l->arg_bytes,
+                     f->name, (unsigned long long)f->param_bytes);
   uint64_t shared = (uint64_t)p->dynamic_at + l->smem;
   if (shared > dev->base.info.smem_optin)
     return diag_fail(d, ST_INPUT, "launch: %llu bytes of shared memory in a block, %u at most",

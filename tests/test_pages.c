@@ -88,9 +88,9 @@ static void what_defaults_take(void **state) {
     Variant *v = build(p, p->all[i], &(Params){0}, NULL);
     if (!v) fail_msg("%s", diag_text(p->d));
     *arena_push(p->a, want.v, want.n, want.cap) = arena_printf(
-        p->a, "| `%s` | %u | %u |", p->all[i]->name,
+        p->a, "| `%s` | %u | %llu |", p->all[i]->name,
         v->launch.block[0] * v->launch.block[1] * v->launch.block[2],
-        v->launch.smem_bytes + v->entry->shared_bytes);
+        (unsigned long long)(v->launch.smem_bytes + v->entry->shared_bytes));
     variant_free(v);
   }
   Rows got = table_under(p, page_text(p, "kernels.md"), heading);

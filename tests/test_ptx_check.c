@@ -187,6 +187,10 @@ static void sum_of_parameters(void **state) {
   }
   arena_append(a, &text, &n, &cap, ") { ret; }", sizeof ") { ret; }");
   assert_int_equal(errors_of(text), 1);
+  Diag *d = diag_new();
+  ptx_check(ptx_parse(a, source_new(a, "k.ptx", text, strlen(text)), NULL, d), d);
+  assert_non_null(strstr(diag_text(d), "take 4294967296 bytes"));
+  diag_free(d);
   arena_free(a);
 }
 
@@ -253,7 +257,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bad_files),     cmocka_unit_test(compilers_output), cmocka_unit_test(types),
       cmocka_unit_test(uninitialised), cmocka_unit_test(origins),
-      cmocka_unit_test(says_loc),      cmocka_unit_test(limits),        cmocka_unit_test(sum_of_parameters),
+      cmocka_unit_test(says_loc),      cmocka_unit_test(limits),
+      cmocka_unit_test(sum_of_parameters),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
