@@ -84,11 +84,16 @@ static const Case specials[] = {
     // more pieces than one level merges
     {{{"tree", "1"}}, "b=1,hq=2,hkv=1,sq=1,sk=640,chunks=40"},
     {{{"lanes", "1"}}, "b=1,hq=2,hkv=1,sq=1,sk=640,chunks=40"},
+    {{{"lanes", "1"}, {"tile_q", "32"}}, "b=1,hq=1,sq=33,sk=32,chunks=4,causal=1"},
     {{{"lanes", "1"}, {"head_dim", "256"}}, "b=1,hq=3,hkv=1,sq=1,sk=90,chunks=5"},
     // blocks of a cluster, whose warps go once through what merges: several items for each
     {{{"cluster", "2"}, {"warm", "2"}}, "b=2,hq=6,hkv=2,sq=7,sk=75,chunks=1,causal=1"},
     {{{"cluster", "4"}, {"warm", "1"}}, "b=3,hq=3,hkv=1,sq=1,sk=40,chunks=1"},
     {{{"cluster", "2"}, {"helpers", "8"}}, "b=1,hq=3,hkv=1,sq=1,sk=40,chunks=1"},
+    {{{"cluster", "2"}, {"lanes", "1"}}, "b=2,hq=6,hkv=2,sq=7,sk=75,chunks=1,causal=1"},
+    {{{"cluster", "2"}, {"lanes", "1"}}, "b=1,hq=1,sq=33,sk=32,chunks=1,causal=1"},
+    {{{"cluster", "2"}, {"lanes", "1"}, {"head_dim", "256"}}, "b=1,hq=3,hkv=1,sq=1,sk=40,chunks=1"},
+    {{{"cluster", "2"}, {"lanes", "1"}, {"helpers", "8"}}, "b=1,hq=3,hkv=1,sq=1,sk=40,chunks=1"},
     // tiles by tensor maps: pages, windows that begin within them, stages that are filled again
     // behind a tile that is cut, with one key to go or all but one; no key at all
     {{{"box", "8"}, {"stages", "2"}}, "b=2,hq=2,hkv=2,sq=2,sk=190,chunks=1,page=24"},

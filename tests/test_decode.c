@@ -82,7 +82,7 @@ static void what_is_refused(void **state) {
        "cluster: merges the pieces itself, fused"},
       {"decode_span warm=1 tree=1", NINE_KEYS "d=64,dtype=f16",
        "warm: where the last block merges"},
-      {"decode_span lanes=1 cluster=2", NINE_KEYS "d=64,dtype=f16", "lanes: of chunks that the last"},
+      {"decode_span lanes=1 tree=1", NINE_KEYS "d=64,dtype=f16", "lanes: of pieces that the last"},
       {"decode_span quick=1 cluster=2", NINE_KEYS "d=64,dtype=f16", "quick: of chunks"},
       {"decode_span cluster=2", NINE_KEYS "d=64,dtype=f16,chunks=3",
        "chunks=3: decode_span was built with cluster=2, which makes 2 pieces of an item"},
@@ -298,6 +298,13 @@ static void in_clusters(void **state) {
       {SPAN "cluster=4 sinks=1", "hq=8,hkv=2,sq=1,seqlens_k=150/0/37,page=16,d=64,dtype=f16"},
       {SPAN "cluster=4 warm=2",
        "b=2,hq=8,hkv=2,sq=1,sk=133,d=128,dtype=bf16,dtype_kv=e4m3,descale=1"},
+      // columns of a row by 4 warps, by 2 with 3 columns a lane, by 1 in two passes, by 8; 2 rows at once
+      {SPAN "cluster=8 lanes=1", "b=1,hq=8,hkv=2,sq=3,sk=333,d=128,dtype=f16,causal=1"},
+      {SPAN "cluster=4 lanes=1 helpers=8", many},
+      {SPAN "cluster=16 lanes=1 helpers=4", "b=1,hq=6,hkv=2,sq=1,sk=700,d=192,dtype=bf16,sinks=1"},
+      {SPAN "cluster=2 lanes=1 helpers=1", "b=2,hq=20,hkv=2,sq=1,sk=90,d=256,dtype=bf16"},
+      {SPAN "cluster=4 lanes=1 helpers=8", "b=1,hq=8,hkv=2,sq=1,sk=133,d=256,dtype=f16"},
+      {SPAN "cluster=2 lanes=1 helpers=1", "b=2,hq=8,hkv=2,sq=1,sk=133,d=96,dtype=f16"},
       {SPAN "cluster=2", "b=2,hq=2,sq=1,sk=0,d=64,dtype=f16"},
       {SPAN "cluster=2", "b=2,hq=2,sq=0,sk=5,d=64,dtype=f16"},
   };
@@ -305,11 +312,12 @@ static void in_clusters(void **state) {
 }
 
 static void in_clusters_sanitized(void **state) {
+  static const char *const ends[] = {"warm=0", "warm=2", "lanes=1"};
   for (uint64_t schedule = 1; schedule <= 3; schedule++)
-    for (int warm = 0; warm < 3; warm += 2)
+    for (int i = 0; i < 3; i++)
       fixture_sanitized(*state,
                         arena_printf(((Fixture *)*state)->a,
-                                     SPAN "cluster=4 warps=2 stages=3 warm=%d", warm),
+                                     SPAN "cluster=4 warps=2 stages=3 %s", ends[i]),
                         "b=2,hq=20,hkv=2,sq=2,sk=175,d=64,dtype=bf16,causal=1", schedule);
 }
 
