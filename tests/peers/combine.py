@@ -10,6 +10,7 @@ brackets what is above `first`.
 """
 import argparse
 import ctypes
+import faulthandler
 import json
 import pathlib
 import sys
@@ -78,6 +79,7 @@ def main():
     parse.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     args = parse.parse_args()
     if args.one:
+        faulthandler.enable()
         sys.stdin.readline()
         lib, flush = ptxsmith.Library(args.library), timing.Flush()
         print(json.dumps([measure(lib, flush, row) for row in ROWS]))

@@ -117,7 +117,7 @@ def in_processes(script, arguments, processes, seconds=math.inf, waits=False):
             following = start()
         out, err = child.communicate("go\n")
         if child.returncode:
-            sys.exit(err[-4000:])
+            sys.exit(err[-4000:] or f"{script}: exit {child.returncode}")
         runs.append(json.loads(out.splitlines()[-1]))
         took = time.monotonic() - began
         print(f"process {i + 1} of {processes} done, {took:.1f} s", file=sys.stderr)
