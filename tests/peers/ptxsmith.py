@@ -108,7 +108,7 @@ class Operator:
 
     def ptx(self, step=0):
         v = c.c_void_p(self.lib.api.psm_operator_variant(self.handle, step))
-        return self.lib.api.psm_variant_ptx(v).decode()
+        return self.lib.api.psm_variant_ptx(v, None).decode()
 
     def own(self):
         """The parameters but for those that the problem asks for."""
