@@ -92,6 +92,8 @@ SLOTS = "a row's first maximum stays in a register, its maximum and sum are load
 # A thread's part of the products of prefill_wgmma's producers, which ptxas leaves to the consumers.
 PRODUCERS = "products of the scale are left to the consumers: 128 threads of a block have none"
 
+FP8_MMA = "mma of e4m3 runs as two of f16"
+
 # Metrics of instructions take P0 for false in LDGSTS.BYPASS: @P0 copies nothing, @!P0 copies with every lane.
 GUARD = "LDGSTS.BYPASS with the guard P0, which the metric takes for false; l1tex__t_sectors has them"
 
@@ -128,19 +130,24 @@ EXPLAINED = [
     ("decode_latent_few", "", "f32 mul", less("1/4", SCALE, "thread_insts"), CONSUMERS),
     ("decode_latent_few", "", "f32 add", more(1, PIECE_MAX, "thread_insts"),
      "neg of a maximum is a guarded FADD of the lanes that store it"),
-    ("ceiling_mma", "", "f32 add", more(1, "%round, %round, 1;", "thread_insts"),
+    ("ceiling_mma", "dtype=e4m3", "tensor fp8 operations", times(0), FP8_MMA),
+    ("ceiling_mma", "dtype=e4m3", "tensor f16 operations",
+     lambda ours, counts, line: find(counts, "operations/tensor fp8/flops"), FP8_MMA),
+    ("ceiling_mma", "dtype=e4m3", "f32 add", more(4, "mma.sync.aligned", "thread_insts"),
+     "and FADDs of the 4 elements of C"),
+    ("ceiling_mma", "ceiling_mma grid", "f32 add", more(1, "%round, %round, 1;", "thread_insts"),
      "a turn's FADD makes the word of A and B, -(0x3f803f80)"),
-    ("prefill_wgmma", "head_dim=64", "global bulk read sectors", times(46080, 45056),
+    ("prefill_wgmma", "head_dim=64 dtype=f16", "global bulk read sectors", times(46080, 45056),
      "64 rows of Q past the last query of each head, filled with zeros"),
-    ("prefill_wgmma", "head_dim=64", "shared store wavefronts", less_a_block(1),
+    ("prefill_wgmma", "head_dim=64 dtype=f16", "shared store wavefronts", less_a_block(1),
      "two st.v2 of a block's first item are one STS.128"),
     ("prefill_wgmma", "dtype=e4m3", "global bulk read sectors", times(24576, 20480),
      "rows past the last query and key, filled with zeros: 786432 bytes arrive"),
     ("prefill_wgmma", "dtype=e4m3", "f32 mul", less_a_block(4 * 128), PRODUCERS),
     ("prefill_wgmma", "", "f32 mul", less_a_block(128), PRODUCERS),
-    ("x_e4m3_k32", "", "tensor fp8 operations", times(0), "mma of e4m3 runs as two of f16"),
-    ("x_e4m3_k32", "", "tensor f16 operations", number(8192), "mma of e4m3 runs as two of f16"),
-    ("x_e4m3_k32", "", "f32 add", number(32), "mma of e4m3 runs as two of f16 and a FADD"),
+    ("x_e4m3_k32", "", "tensor fp8 operations", times(0), FP8_MMA),
+    ("x_e4m3_k32", "", "tensor f16 operations", number(8192), FP8_MMA),
+    ("x_e4m3_k32", "", "f32 add", number(32), "and a FADD of the element of C that is stored"),
     ("box2", "i32:-8 i32:9", "global bulk read sectors", times(16 * 4 + 7, 28),
      "16 rows of 4 sectors, most of them filled with zeros; 7 rows lie across a sector more"),
     *((f"t_{kernel}_same", "", name, times(1, 32), "ptxas adds up in the warp, one lane goes to memory")
