@@ -17,7 +17,6 @@ local points = {
         { tile_q = 192, tile_k = 128, per_sm = 1, stages = 2 },
         { tile_q = 64, tile_k = 64, per_sm = 3, stages = 2 },
         { tile_q = 64, tile_k = 64, per_sm = 3, stages = 3 },
-        { tile_q = 128, tile_k = 64, per_sm = 2, stages = 2 },
       },
       [128] = {
         { tile_q = 128, tile_k = 128, per_sm = 1, stages = 2 },
@@ -45,7 +44,6 @@ local points = {
       [64] = {
         { tile_q = 192, tile_k = 128, per_sm = 1, stages = 2 },
         { tile_q = 64, tile_k = 64, per_sm = 3, stages = 2 },
-        { tile_q = 128, tile_k = 64, per_sm = 2, stages = 2 },
       },
       [128] = {
         { tile_q = 128, tile_k = 128, per_sm = 1, stages = 2 },

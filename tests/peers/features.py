@@ -75,9 +75,11 @@ def lengths(lib, flush, template, d, causal, args):
         "64 of 1 to 1,024": [draw.randint(1, 1024) for _ in range(64)],
     }
     for name, list_ in sets.items():
-        # equal lengths of the same work a token, sum n^2 / sum n, in whole tiles
+        # equal lengths of the same work a token, sum n^2 / sum n, in whole tiles; or as many of the mean
         mean = max(512, round(sum(n * n for n in list_) / sum(list_) / 128) * 128)
         batch = max(1, round(sum(list_) / mean))
+        if args.equal == "mean":
+            mean, batch = round(sum(list_) / len(list_)), len(list_)
         equal = dense(lib, template, args.plain, (batch, mean, heads, d), extra)
         ops = {own: packed(lib, template, own, list_, heads, d, extra) for own in args.params}
         t = timing.eager({n: op.launch for n, op in {"equal": equal, **ops}.items()}, flush,
@@ -134,6 +136,9 @@ def main():
     ask.add_argument("--dims", default="128,64")
     ask.add_argument("--params", type=lambda s: s.split(";"), default=[None])
     ask.add_argument("--plain")
+    ask.add_argument("--equal", choices=("work", "mean"), default="work",
+                     help="the lengths beside which different ones stand: whole tiles and the same work "
+                     "a token, or the mean of the lengths as it is, whose last tile is not full either")
     ask.add_argument("--hook", default="examples/hooks/causal.hook")
     ask.add_argument("--samples", type=int, default=11)
     ask.add_argument("--processes", type=int, default=5)
