@@ -190,6 +190,13 @@ static void prefill(void **state) {
                "b=3,hq=6,hkv=3,sq=140,sk=1100,d=64,dtype=f16,causal=1");
   fixture_pass(f, "prefill_wgmma even=1", "hq=6,hkv=3," SEQUENCES ",d=64,dtype=f16,causal=1");
   fixture_pass(f, "prefill_wgmma even=1", "b=0,hq=2,sq=70,sk=9,d=64,dtype=f16,causal=1");
+  // the last product alone, O from the place of Q; blind tiles first; one stage of Q and two
+  fixture_pass(f, "prefill_wgmma early=1 staged=1 apart=1 turns=0 tile_k=64",
+               "b=2,hq=2,sq=300,sk=200,d=64,dtype=f16,wl=90,wr=20");
+  fixture_pass(f, "prefill_wgmma early=1 turns=0 q_stages=1",
+               "hq=2,hkv=1," SEQUENCES ",d=64,dtype=f16,causal=1");
+  fixture_pass(f, "prefill_wgmma staged=1 q_stages=2 stages=1 tile_k=64",
+               "b=2,hq=2,sq=150,sk=90,d=192,dv=96,dtype=bf16,causal=1,sinks=1");
   fixture_pass(f, "prefill_tile stages=0", "hq=2,hkv=1," SEQUENCES ",d=32,dtype=f16,causal=1");
   fixture_pass(f, "prefill_mma varlen=1 stages=3", "b=2,hq=2,sq=70,sk=90,d=64,dtype=f16,causal=1");
 }
@@ -202,6 +209,8 @@ static void prefill_sanitized(void **state) {
     device_sim_opts(f->sim, &(SimOpts){.threads = 1, .sanitize = true, .seed = seed});
     fixture_pass(f, variants[seed - 1], "hq=2,hkv=1," SEQUENCES ",d=64,dtype=f16,causal=1");
   }
+  fixture_pass(f, "prefill_wgmma early=1 staged=1 tile_q=128 apart=1 turns=0 tile_k=64",
+               "b=2,hq=2,sq=300,sk=200,d=64,dtype=f16,causal=1,wl=90");
   fixture_pass(f, "prefill_mma", "hq=2,hkv=1," SEQUENCES ",d=64,dtype=f16");
   device_sim_opts(f->sim, &(SimOpts){.threads = 0});
 }
