@@ -107,7 +107,7 @@ static void bind_own(Fixture *f, Operator *op, const char *name, const void *hos
   fixture_ok(f, operator_bind(op, name, &t, f->d));
 }
 
-// With check=1 an index that is none of the pool's and a length beyond the table are told of their
+// With check=1 an index that is none of the pool's and a length that can't be are told of their
 // sequences, nobody else's memory is read, and the third sequence's answer is as ever.
 static void bad_tables(Fixture *f, const char *variant) {
   enum { ROW = 16 * 512 };
@@ -127,8 +127,9 @@ static void bad_tables(Fixture *f, const char *variant) {
   fixture_ok(f, operator_plan(op, f->sim, &plan, f->d));
   fixture_ok(f, dense_bind(f->sim, op, 1, &buffers, f->d));
   DevPtr at[4] = {0};
-  for (int bad = 0; bad < 3; bad++) { // the third is below the pool
+  for (int bad = 0; bad < 3; bad++) { // the third is below the pool, its length below 0
     memcpy(table, good, sizeof table);
+    if (bad == 2) long_lens[1] = -5;
     if (bad) table[1] = bad == 1 ? 9 : -1;
     bind_own(f, op, "block_table", table, &at[0]);
     bind_own(f, op, "seqlens_k", bad ? long_lens : lens, &at[1]);

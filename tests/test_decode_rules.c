@@ -115,6 +115,26 @@ static void lengths(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) run(*state, &cases[i]);
 }
 
+// A length below 0 is one of 0: no key is read, O = 0, the LSE is -inf or the sink.
+static void negative_lengths(void **state) {
+  static const int lens[] = {40, 0, 20};
+  static const int32_t below[] = {-1, -40, INT32_MIN};
+  static const char *const params[] = {"varlen=1" SMALL, "varlen=1 sinks=1" SMALL,
+                                       "varlen=1 paged=1" SMALL};
+  for (size_t i = 0; i < 3; i++)
+    for (size_t k = 0; k < sizeof subjects / sizeof *subjects; k++) {
+      Rules r = {params[i], .sq = 2, .sk = 40, .chunks = 3, .d = 64, .causal = 1, .sinks = i == 1,
+                 .page = i == 2 ? 16 : 0, .lens = lens};
+      Case c = case_open(*state, &subjects[k], &r);
+      ((int32_t *)c.t[LENS].host)[1] = below[(i + k) % 3];
+      case_bind(&c);
+      case_workspace(&c);
+      case_launch(&c);
+      case_check(&c);
+      case_close(&c);
+    }
+}
+
 // Pages that are no power of two, one key, more keys than a tile; lengths on both sides of a page.
 static void pages(void **state) {
   static const int sizes[] = {1, 3, 16, 19, 64, 128};
@@ -174,11 +194,13 @@ static void new_keys_are_appended(void **state) {
   run(*state, &(Rules){"append=1" SMALL, .sq = 2, .sk = 49, .chunks = 5, .d = 128});
 }
 
-// With check=1 a page that is none of the pool's and a length beyond the table are told, of the
+// With check=1 a page that is none of the pool's and a length that can't be are told, of the
 // sequence that has them, and nobody else's memory is read; the others' answers are right.
 static void bad_tables_tell(Fixture *f, const char *params) {
   static const int lens[] = {40, 33, 20};
-  static const int32_t bad[2][2] = {{-1, 41}, {18, 1 << 30}}; // an index, a length
+  enum { TURNS = 4 };
+  static const int32_t bad[TURNS][2] = {
+      {-1, 41}, {18, 1 << 30}, {INT32_MIN, -1}, {INT32_MAX, INT32_MIN}}; // an index, a length
   const Rules r = {params,
                    .sq = 1,
                    .sk = 40,
@@ -188,7 +210,7 @@ static void bad_tables_tell(Fixture *f, const char *params) {
                    .lens = lens};
   Case c = case_open(f, span, &r);
   assert_int_equal(c.t[K].t.shape[0], 18);
-  for (int turn = 0; turn < 2; turn++) {
+  for (int turn = 0; turn < TURNS; turn++) {
     ((int32_t *)c.t[TABLE].host)[1] = bad[turn][0];
     ((int32_t *)c.t[LENS].host)[1] = bad[turn][1];
     case_bind(&c);
@@ -232,6 +254,7 @@ int main(void) {
       T(windows),
       T(caps_slopes_and_sinks),
       T(lengths),
+      T(negative_lengths),
       T(pages),
       T(pages_without_lengths_and_with_windows),
       T(a_bad_block_table_is_a_trap),
