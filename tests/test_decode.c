@@ -82,6 +82,9 @@ static void what_is_refused(void **state) {
        "cluster: merges the pieces itself, fused"},
       {"decode_span warm=1 tree=1", NINE_KEYS "d=64,dtype=f16",
        "warm: where the last block merges"},
+      {"decode_span lend=1", NINE_KEYS "d=64,dtype=f16", "lend: of clusters, with cp.async"},
+      {"decode_span lend=1 cluster=2 tile_k=16 stages=2 tile_q=32", NINE_KEYS "d=64,dtype=f16",
+       "lend: a warp's rows are more than its ring holds"},
       {"decode_span lanes=1 tree=1", NINE_KEYS "d=64,dtype=f16", "lanes: of pieces that the last"},
       {"decode_span quick=1 cluster=2", NINE_KEYS "d=64,dtype=f16", "quick: of chunks"},
       {"decode_span cluster=2", NINE_KEYS "d=64,dtype=f16,chunks=3",
@@ -305,6 +308,10 @@ static void in_clusters(void **state) {
       {SPAN "cluster=2 lanes=1 helpers=1", "b=2,hq=20,hkv=2,sq=1,sk=90,d=256,dtype=bf16"},
       {SPAN "cluster=4 lanes=1 helpers=8", "b=1,hq=8,hkv=2,sq=1,sk=133,d=256,dtype=f16"},
       {SPAN "cluster=2 lanes=1 helpers=1", "b=2,hq=8,hkv=2,sq=1,sk=133,d=96,dtype=f16"},
+      // rows left in the rings: one item and several, 16 rows of 8 warps, 8-bit keys
+      {SPAN "cluster=4 lend=1 warps=2", many},
+      {SPAN "cluster=8 lend=1 lanes=1 warps=8 stages=3", "b=1,hq=20,hkv=2,sq=1,sk=900,d=128,dtype=bf16"},
+      {SPAN "cluster=2 lend=1", "b=2,hq=8,hkv=2,sq=1,sk=133,d=128,dtype=f16,dtype_kv=e4m3,descale=1"},
       {SPAN "cluster=2", "b=2,hq=2,sq=1,sk=0,d=64,dtype=f16"},
       {SPAN "cluster=2", "b=2,hq=2,sq=0,sk=5,d=64,dtype=f16"},
   };
@@ -312,9 +319,9 @@ static void in_clusters(void **state) {
 }
 
 static void in_clusters_sanitized(void **state) {
-  static const char *const ends[] = {"warm=0", "warm=2", "lanes=1"};
+  static const char *const ends[] = {"warm=0", "warm=2", "lanes=1", "lanes=1 lend=1"};
   for (uint64_t schedule = 1; schedule <= 3; schedule++)
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
       fixture_sanitized(*state,
                         arena_printf(((Fixture *)*state)->a,
                                      SPAN "cluster=4 warps=2 stages=3 %s", ends[i]),
