@@ -171,13 +171,10 @@ const Op *sim_async_begin(Warp *w, uint32_t lane, const AsyncAccess *a) {
   const Op *stop = sim_async_trap(w, a->op, lane, a->owner, a->kind, a->at, a->bytes);
   if (stop)
     return stop;
-  const Op *by = a->kind == ACCESS_READ || !a->owner->wgmma
-                     ? NULL : sim_wgmma_reader(a->owner, a->at, a->bytes);
-  if (by) {
-    sim_trap_at(w, a->op, lane, "writes shared memory in flight: the wgmma of line %u reads it "
-                "until wgmma.wait_group", by->in->line);
-    return sim_trap_note(w->cta, a->op, by, "the other party: it was issued here by a warpgroup");
-  }
+  if (a->kind != ACCESS_READ && a->owner->wgmma)
+    stop = sim_wgmma_reads(w, a->op, lane, a->owner, a->at, a->bytes);
+  if (stop)
+    return stop;
   uint8_t *shadow = a->owner->shared.shadow + a->at;
   for (uint64_t i = 0; i < a->bytes; i++) {
     if (a->kind == ACCESS_WRITE)

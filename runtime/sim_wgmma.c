@@ -410,7 +410,8 @@ static bool covers(uint64_t bits, bool mn_major, int rows, uint64_t at, uint64_t
   return false;
 }
 
-const Op *sim_wgmma_reader(const Cta *c, uint64_t at, uint64_t bytes) {
+// Its warpgroup as well.
+static const Op *reader(const Cta *c, uint64_t at, uint64_t bytes, uint32_t *group) {
   for (int i = 0; i < GROUPS && c->wgmma->in_flight; i++) {
     const WarpGroup *g = &c->wgmma->groups[i];
     for (int k = 0; k < g->n; k++) {
@@ -420,10 +421,25 @@ const Op *sim_wgmma_reader(const Cta *c, uint64_t at, uint64_t bytes) {
       bool near_b = at < p->high_b && p->low_b < at + bytes;
       if ((near_a && covers(p->a, s->mn_a, 64, at, bytes)) ||
           (near_b && covers(p->b, s->mn_b, s->n, at, bytes)))
-        return p->op;
+        return *group = (uint32_t)i, p->op;
     }
   }
   return NULL;
+}
+
+const Op *sim_wgmma_reads(Warp *w, const Op *op, uint32_t lane, const Cta *owner, uint64_t at,
+                          uint64_t bytes) {
+  uint32_t group;
+  const Op *by = reader(owner, at, bytes, &group);
+  if (!by)
+    return NULL;
+  sim_trap_at(w, op, lane, "writes byte %llu of shared memory in flight: the wgmma of line %u "
+              "reads it until wgmma.wait_group", (unsigned long long)at, by->in->line);
+  uint32_t first[3];
+  sim_thread_of(owner, group * WGMMA_WARPS * 32, first);
+  return sim_trap_note(w->cta, op, by, "the other party: the warpgroup of thread (%u,%u,%u) of %s",
+                       first[0], first[1], first[2],
+                       owner == w->cta ? "the same block" : "another block of the cluster");
 }
 
 // Whose shared memory an address is in; NULL: nobody's.
@@ -437,12 +453,10 @@ static const Cta *owner_of(const Warp *w, const Op *op, uint64_t address) {
 const Op *sim_wgmma_touch(Warp *w, const Op *op, const uint64_t a[32], uint64_t bytes) {
   SIM_LANES(i, w->active) {
     const Cta *c = owner_of(w, op, a[i]);
-    const Op *by = c ? sim_wgmma_reader(c, a[i] & ((1u << SIM_RANK_SHIFT) - 1), bytes) : NULL;
-    if (!by)
-      continue;
-    sim_trap_at(w, op, i, "writes shared memory in flight: the wgmma of line %u reads it "
-                "until wgmma.wait_group", by->in->line);
-    return sim_trap_note(w->cta, op, by, "the other party: it was issued here by a warpgroup");
+    uint64_t at = a[i] & ((1u << SIM_RANK_SHIFT) - 1);
+    const Op *stop = c ? sim_wgmma_reads(w, op, i, c, at, bytes) : NULL;
+    if (stop)
+      return stop;
   }
   return NULL;
 }

@@ -95,8 +95,10 @@ bool sim_wgmma_new(Cta *c);
 void sim_wgmma_free(Cta *c);
 void sim_wgmma_start(Cta *c);
 void sim_wgmma_finish(Cta *c); // the CTA has ended: what it leaves in flight is a trap
-// Who reads those bytes of the CTA's shared memory and has not been waited for; NULL: nobody.
-const Op *sim_wgmma_reader(const Cta *c, uint64_t at, uint64_t bytes);
+// The trap of a write to bytes of `owner`'s shared memory that a wgmma reads which has not been
+// waited for; NULL: none does.
+const Op *sim_wgmma_reads(Warp *w, const Op *op, uint32_t lane, const Cta *owner, uint64_t at,
+                          uint64_t bytes);
 // What a waiting group (GROUP_WGMMA) needs, as text.
 void sim_wgmma_describe(const Warp *w, const Group *g, char *out, size_t n);
 

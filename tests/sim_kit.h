@@ -64,14 +64,14 @@ static inline Kernel *kit_load(Kit *k, const char *file, const char *entry) {
 
 // A kernel given as the lines between its braces: p0, p1 ... are the addresses in %rd0 ..., and
 // %tid.x is in %r0.
-static inline Kernel *kit_body(Kit *k, int nargs, const char *body) {
+static inline Kernel *kit_body_of(Kit *k, int nargs, const char *directives, const char *body) {
   char *text = arena_strdup(k->arena, ".version 9.0\n.target sm_90a\n.address_size 64\n"
                                       ".visible .entry k(");
   for (int i = 0; i < nargs; i++)
     text = arena_printf(k->arena, "%s%s.param .u64 p%d", text, i ? ", " : "", i);
-  text = arena_printf(k->arena, "%s) {\n.reg .pred %%p<8>; .reg .b16 %%h<16>; .reg .b32 %%r<32>; "
-                                ".reg .b64 %%rd<32>; .reg .f32 %%f<16>; .reg .f64 %%fd<8>;\n",
-                      text);
+  text = arena_printf(k->arena, "%s) %s {\n.reg .pred %%p<8>; .reg .b16 %%h<16>; "
+                                ".reg .b32 %%r<32>; .reg .b64 %%rd<32>; .reg .f32 %%f<16>; "
+                                ".reg .f64 %%fd<8>;\n", text, directives);
   for (int i = 0; i < nargs; i++)
     text = arena_printf(k->arena, "%sld.param.u64 %%rd%d, [p%d];\n", text, i, i);
   text = arena_printf(k->arena, "%smov.u32 %%r0, %%tid.x;\n%s\n}\n", text, body);
@@ -80,6 +80,10 @@ static inline Kernel *kit_body(Kit *k, int nargs, const char *body) {
   if (device_load_ptx(k->dev, src, NULL, NULL, &kernel, k->diag) != ST_OK)
     fail_msg("%s", diag_text(k->diag));
   return kernel;
+}
+
+static inline Kernel *kit_body(Kit *k, int nargs, const char *body) {
+  return kit_body_of(k, nargs, "", body);
 }
 
 static inline DevPtr kit_words(Kit *k, const char *name, const uint32_t *words, uint32_t n) {

@@ -1,5 +1,6 @@
 // The planted faults of tests/faults/: every kernel stands there twice in one text.  Lines that
 // begin with `//- ` belong to the faulty one only, lines that begin with `//+ ` to the sound one.
+// A line that begins with `//! ` has the kernel's directives.
 // The faulty one must be reported in the words below, whatever the schedule; the sound one never.
 #include <stdio.h>
 
@@ -63,10 +64,13 @@ static const Fault faults[] = {
     {"deadlock", "deadlock_missing", 1, 64, "deadlock", "LBTW"},
     {"bounds", "bounds_tail", 1, 64, "out of bounds: writes 4 bytes", "LBTA"},
     {"bounds", "bounds_shared", 1, 64, "out of bounds: writes 4 bytes at offset 256", "LBTA"},
+    {"bounds", "bounds_local", 1, 64, "out of bounds: writes 4 bytes at offset 128", "LBTA"},
     {"alignment", "align_vector", 1, 32, "misaligned: reads 8 bytes", "LBTA"},
     {"alignment", "align_shared", 1, 64, "misaligned: writes 16 bytes", "LBTA"},
     {"never written", "unwritten_shared", 1, 64,
      "uninitialised read: byte 128 of shared memory", "LBTA"},
+    {"never written", "unwritten_local", 1, 64,
+     "uninitialised read: byte 128 of local memory", "LBTA"},
     {"never written", "unwritten_register", 1, 32,
      "register %r5 is read before it is written", "LBT"},
     {"proxy fence", "proxy_store", 1, 64,
@@ -85,11 +89,25 @@ static const Fault faults[] = {
     {"unwaited copy", "load_one_waits", 1, 64, "|of shared memory", "LBTAo"},
     {"unwaited copy", "copy_wait", 1, 64, "in flight|shared memory", "LBTAO"},
     {"unwaited copy", "copy_barrier", 1, 64, "|shared memory", "LBTAO"},
+    {"sums of wgmma", "wgmma_sum_read", 1, 128, "register %a0 is in flight|writes it", "LBTO"},
+    {"sums of wgmma", "wgmma_sum_uncommitted", 1, 128,
+     "register %a0 is in flight|writes it", "LBTO"},
+    {"registers of wgmma", "wgmma_a_changed", 1, 128, "register %r9 is in flight|reads it", "LBTO"},
+    {"registers of wgmma", "wgmma_a_unfenced", 1, 128, "no wgmma.fence since line", "LBTO"},
+    {"tiles of wgmma", "wgmma_tile_reuse", 1, 128, "shared memory in flight|wgmma", "LBTAO"},
+    {"tiles of wgmma", "wgmma_tile_other", 1, 128, "shared memory in flight|wgmma", "LBTAO"},
+    {"mbarrier phases", "mbar_overrun", 1, 64, "a wait for phase 0|in phase 2", "LBTA"},
+    {"mbarrier phases", "mbar_arrivals", 1, 64, "3 arrivals at the mbarrier", "LBTA"},
+    {"mbarrier bytes", "mbar_bytes_missing", 1, 64, "deadlock", "LBTW"},
+    {"mbarrier bytes", "mbar_bytes_many", 1, 64, "deadlock", "LBTW"},
+    {"setmaxnreg", "regs_warp_ended", 1, 128, "of the warpgroup ended without executing", "LBT"},
+    {"setmaxnreg", "regs_other_place", 1, 128, "the warpgroup execute the setmaxnreg of", "LBTO"},
     {"mbarrier not fenced", "mbar_init_fence", 1, 64,
      "warning: missing fence.mbarrier_init", "LBTAO"},
     {"mbarrier not fenced", "mbar_init_order", 1, 64,
      "warning: missing fence.mbarrier_init", "LBTAO"},
     {"mbarrier not published", "mbar_init", 1, 64, "|shared memory", "LBTAo"},
+    {"mbarrier not published", "mbar_init_wait", 1, 64, "|shared memory", "LBTAo"},
     {some_orders, "flag_overwritten", 1, 96, "data race: reads|byte 0 of shared memory", "LBTAO"},
     {some_orders, "order_fast_path", 1, 64, "data race: reads|byte 0 of shared memory", "LBTAO"},
     {some_orders, "order_last_warp", 1, 64, "data race: reads|byte 0 of shared memory", "LBTAO"},
@@ -108,6 +126,12 @@ static char *version(Kit *k, const Fault *f, bool faulty) {
     if (!strncmp(at, faulty ? "//- " : "//+ ", 4))
       memset(at, ' ', 4);
   return text;
+}
+
+static Kernel *load(Kit *k, const Fault *f, bool faulty) {
+  const char *text = version(k, f, faulty), *at = strstr(text, "//! ");
+  const char *directives = at ? arena_strndup(k->arena, at + 4, strcspn(at + 4, "\n")) : "";
+  return kit_body_of(k, 2, directives, text);
 }
 
 static Status launch(Kit *k, Kernel *kernel, const Fault *f, uint64_t seed) {
@@ -200,7 +224,7 @@ static void test_faulty(void **state) {
   int bad = 0;
   for (int i = 0; i < FAULTS; i++) {
     const Fault *f = &faults[i];
-    Kernel *kernel = kit_body(k, 2, version(k, f, true));
+    Kernel *kernel = load(k, f, true);
     int tell = 0;
     for (uint64_t seed = 0; seed < (uint64_t)schedules_of(f); seed++) {
       Status st = launch(k, kernel, f, seed);
@@ -217,7 +241,7 @@ static void test_sound(void **state) {
   Kit *k = *state;
   int bad = 0;
   for (int i = 0; i < FAULTS; i++) {
-    Kernel *kernel = kit_body(k, 2, version(k, &faults[i], false));
+    Kernel *kernel = load(k, &faults[i], false);
     for (uint64_t seed = 0; seed < (uint64_t)schedules_of(&faults[i]); seed++)
       if (launch(k, kernel, &faults[i], seed) != ST_OK || k->diag->first)
         bad++, print_error("false alarm: %s, schedule %d\n%s", faults[i].file, (int)seed,
@@ -231,7 +255,7 @@ static void test_sound(void **state) {
 static void test_both_parties(void **state) {
   Kit *k = *state;
   const Fault f = {"", "raw_neighbour", 1, 64, "", ""};
-  Kernel *kernel = kit_body(k, 2, version(k, &f, true));
+  Kernel *kernel = load(k, &f, true);
   assert_int_equal(launch(k, kernel, &f, 0), ST_FAILED);
   const DiagMsg *m = k->diag->first;
   assert_string_equal(m->what,

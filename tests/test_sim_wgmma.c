@@ -424,7 +424,8 @@ static void test_groups(void **state) {
 
 static void test_memory(void **state) {
   static const Case cases[] = {
-      {"writes shared memory in flight: the wgmma of line 8 reads it until wgmma.wait_group: "
+      {"writes byte 0 of shared memory in flight: the wgmma of line 8 reads it until "
+       "wgmma.wait_group: "
        "st.shared.b32 [%r2], 7;",
        START FENCE "\n" MMA "\n" COMMIT "st.shared.b32 [%r2], 7;" WAIT(0), 128},
       {NULL,
@@ -433,7 +434,7 @@ static void test_memory(void **state) {
        "@%p1 st.shared.b32 [s+2304], %r9;" WAIT(0) "bar.sync 0; st.shared.b32 [%r2], %r9;",
        128},
       // The own wait says nothing about the other warps'.
-      {"writes shared memory in flight: the wgmma of line 7 reads it",
+      {"shared memory in flight: the wgmma of line 7 reads it",
        START FENCE MMA COMMIT WAIT(0) "st.shared.b32 [%r2], 7;", 128},
       {"out of bounds: B, by its descriptor 0x10000800fc, is at offsets 4032 to 4287 of shared "
        "memory "
@@ -483,7 +484,7 @@ static void test_bulk(void **state) {
   DevPtr in = kit_fill(k, "in", 0, 16);
   assert_int_equal(kit_try(k, kernel, 1, 128, &in, 8), ST_FAILED);
   if (!strstr(k->diag->first->what,
-              "writes shared memory in flight: the wgmma of line 9 reads it until "
+              "shared memory in flight: the wgmma of line 9 reads it until "
               "wgmma.wait_group: cp.async.bulk"))
     fail_msg("%s", diag_text(k->diag));
   diag_reset(k->diag);

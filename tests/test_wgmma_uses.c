@@ -264,7 +264,7 @@ static void test_other_blocks(void **state) {
         arena_printf(k->arena, "%s%s%s", ZEROS CLUSTER PEER "@%p5 bra L;\n" MMA "L: " CLUSTER,
                      writes[i], CLUSTER "@%p5 bra M;\n" WAIT "M: " CLUSTER);
     assert_int_equal(in_cluster(k, other), ST_FAILED);
-    if (!strstr(diag_text(k->diag), "writes shared memory in flight: the wgmma of line"))
+    if (!strstr(diag_text(k->diag), "of shared memory in flight: the wgmma of line"))
       fail_msg("%s", diag_text(k->diag));
     diag_reset(k->diag);
   }

@@ -27,7 +27,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 FRAME = """.version 9.0
 .target sm_90a
 .address_size 64
-.visible .entry k(.param .u64 p0, .param .u64 p1) {
+.visible .entry k(.param .u64 p0, .param .u64 p1) DIRECTIVES {
 .reg .pred %p<8>; .reg .b16 %h<16>; .reg .b32 %r<32>; .reg .b64 %rd<32>; .reg .f32 %f<16>; .reg .f64 %fd<8>;
 ld.param.u64 %rd0, [p0];
 ld.param.u64 %rd1, [p1];
@@ -99,7 +99,10 @@ def write_kernels(work, rows):
     for _, name, _, _ in rows:
         for faulty in (True, False):
             path = work / f"{name}.{'faulty' if faulty else 'sound'}.ptx"
-            path.write_text(FRAME.replace("BODY", body(name, faulty)))
+            text = body(name, faulty)
+            directives = re.search(r"^//! (.*)", text, re.M)
+            frame = FRAME.replace("DIRECTIVES", directives.group(1) if directives else "")
+            path.write_text(frame.replace("BODY", text))
             paths[name, faulty] = path
     return paths
 
