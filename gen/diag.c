@@ -292,6 +292,12 @@ static int edit_distance(const char *a, const char *b, int worst) {
   return row[na % 3][nb];
 }
 
+bool diag_among(const char *word, const char *const *names, int n) {
+  for (int i = 0; i < n; i++)
+    if (names[i] && !strcmp(names[i], word)) return true;
+  return false;
+}
+
 const char *diag_nearest(Arena *a, const char *word, const char *const *names, int n) {
   int len = (int)strlen(word), worst = len / 3 > 1 ? len / 3 : 1;
   const char *best[2] = {NULL, NULL};

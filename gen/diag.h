@@ -102,6 +102,8 @@ Status diag_fail(Diag *d, Status st, const char *fmt, ...) __attribute__((format
 // All messages as one text (arena of the Diag); "" when there are none.
 const char *diag_text(const Diag *d);
 
+// Whether the word is one of the names, of which some may be NULL.
+bool diag_among(const char *word, const char *const *names, int n);
 // The names nearest to `word` by edit distance, as ` (did you mean "a" or "b"?)`, else "".
 // At most two names, distance at most a third of the length, at least 1.
 const char *diag_nearest(Arena *a, const char *word, const char *const *names, int n);

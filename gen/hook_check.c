@@ -198,24 +198,18 @@ static char *may_write(Arena *a, const HookPart *p) {
   return p->writes[1] ? arena_printf(a, "%s and ${%s}", text, p->writes[1]) : text;
 }
 
-static bool is_given(const char *const *names, int n, const char *name) {
-  for (int i = 0; i < n; i++)
-    if (names[i] && !strcmp(names[i], name)) return true;
-  return false;
-}
-
 static void check_reg(void *ctx, int32_t reg, bool reads, bool writes) {
   TextCheck *c = ctx;
   if (reg < 0 || reg >= c->f->nregs) return;
   const PtxReg *r = &c->f->regs[reg];
   if (use_of(c->x, r->line) == c->use) return; // the hook's own
   const HookUse *use = &c->x->hook_use[c->use - 1];
-  bool may = is_given(use->writes, HOOK_MAX_WRITES, r->name);
+  bool may = diag_among(r->name, use->writes, HOOK_MAX_WRITES);
   if (may && writes) c->wrote[c->use] = true;
   else if (writes)
     diag_error(c->d, inst_place(c), "%s is the template's: of its registers %s may change %s only",
                r->name, use->part->shown, may_write(c->d->arena, use->part));
-  else if (reads && !is_given(use->given, HOOK_MAX_GIVEN, r->name) &&
+  else if (reads && !diag_among(r->name, use->given, HOOK_MAX_GIVEN) &&
            strncmp(r->name, "%" HOOK_PREFIX, sizeof HOOK_PREFIX))
     diag_error(c->d, inst_place(c),
                "%s is the template's: a hook knows its part's ${names}, its Args and its own "

@@ -111,7 +111,7 @@ psm_status psm_operator_new(psm_device *dev, const char *template_name, const ch
   Status st = params ? parse_params(a, params, &given, d) : ST_OK;
   if (!st && options) st = api_build_opts(options->target, options->hook, &opts.build, d);
   const PlannerAsk ask = {.template_name = template_name, .given = &given, .build = opts.build,
-                          .op = &op};
+                          .device = dev->device, .op = &op};
   if (template_name && !(options && options->tuned)) choice.params = given;
   else if (!st) st = choose(dev, a, p->problem, &ask, &choice, d);
   if (!st && !op)

@@ -93,7 +93,10 @@ Status cmd_choose(Cmd *c, const PlannerAsk *ask, const Problem *p, PlannerChoice
   PlannerTable *table = arena_new_of(c->arena, PlannerTable);
   Status st = cmd_planner_tables(c, table);
   if (st) return st;
-  return planner_choose(c->session, c->arena, table, ask, p, device_info(c->device), out, c->diag);
+  PlannerAsk here = *ask;
+  here.device = c->device;
+  return planner_choose(c->session, c->arena, table, &here, p, device_info(c->device), out,
+                        c->diag);
 }
 
 Status cmd_problem_of(Cmd *c, const char *spec, Problem **out) {

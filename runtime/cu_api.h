@@ -122,6 +122,7 @@ typedef struct CuTensorMap { _Alignas(128) uint8_t bytes[128]; } CuTensorMap;
     size_t dynamic_smem)                                                                           \
   X(R, cuLaunchKernel, "", CuFunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,       \
     unsigned by, unsigned bz, unsigned smem, CuStream s, void **params, void **extra)              \
+  X(O, cuOccupancyMaxActiveClusters, "", int *n, CuFunction f, const CuLaunchConfig *c)            \
   X(O, cuLaunchKernelEx, "", const CuLaunchConfig *c, CuFunction f, void **params, void **extra)   \
   X(R, cuEventCreate, "", CuEvent *e, unsigned flags)                                              \
   X(R, cuEventDestroy, "_v2", CuEvent e)                                                           \

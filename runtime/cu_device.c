@@ -214,6 +214,7 @@ static const DeviceOps cuda_ops = {
     .load = cu_load,
     .kernel_free = cu_kernel_free,
     .occupancy = cu_occupancy,
+    .clusters = cu_clusters,
     .launch = cu_launch,
     .sync = cu_sync,
     .set_stream = cu_set_stream,

@@ -59,6 +59,8 @@ Status cu_load(Device *dev, const Source *ptx, const LineMap *map, const PtxModu
                const char *entry, Kernel **out, Diag *d);
 void cu_kernel_free(Kernel *k);
 Status cu_occupancy(Kernel *k, uint32_t threads, uint32_t smem, int *blocks, Diag *d);
+Status cu_clusters(Kernel *k, const uint32_t cluster[3], uint32_t threads, uint32_t smem, int *n,
+                   Diag *d);
 Status cu_launch(Device *dev, const Launch *l, Diag *d);
 
 // cu_jit.c: the JIT's logs, said in terms of the template.

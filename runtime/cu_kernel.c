@@ -179,10 +179,6 @@ void cu_kernel_free(Kernel *kernel) {
 
 // ---- launching ----------------------------------------------------------------------------------
 
-static uint32_t dim3_product(const uint32_t v[3]) {
-  return (v[0] ? v[0] : 1) * (v[1] ? v[1] : 1) * (v[2] ? v[2] : 1);
-}
-
 // More than 48 KiB of dynamic shared memory has to be asked for, once per kernel.
 static Status allow_smem(CuDevice *cu, CuKernel *k, uint32_t smem, Diag *d) {
   enum { FREE_OF_ASKING = 48 * 1024 };
@@ -225,14 +221,46 @@ Status cu_occupancy(Kernel *kernel, uint32_t threads, uint32_t smem, int *blocks
   return st;
 }
 
+static CuLaunchAttr cluster_attr(const uint32_t cluster[3]) {
+  CuLaunchAttr attr = {.id = CU_ATTR_CLUSTER_DIMENSION};
+  attr.value.cluster.x = cluster[0] ? cluster[0] : 1;
+  attr.value.cluster.y = cluster[1] ? cluster[1] : 1;
+  attr.value.cluster.z = cluster[2] ? cluster[2] : 1;
+  return attr;
+}
+
+// The grid's size does not matter to the driver, but must be of whole clusters.
+Status cu_clusters(Kernel *kernel, const uint32_t cluster[3], uint32_t threads, uint32_t smem,
+                   int *n, Diag *d) {
+  CuKernel *k = (CuKernel *)kernel;
+  CuDevice *cu = cu_of(kernel->dev);
+  *n = 0;
+  if (!cu->api.cuOccupancyMaxActiveClusters) return ST_OK; // before r520: not known
+  Status st = cu_enter(cu, CU_ANY_TIME, "asking for the clusters that run at once", d);
+  if (st) return st;
+  st = allow_smem(cu, k, smem, d);
+  if (!st) st = allow_cluster(cu, k, dim3_product(cluster), d);
+  if (!st) {
+    CuLaunchAttr attr = cluster_attr(cluster);
+    const CuLaunchConfig config = {
+        .grid = {attr.value.cluster.x, attr.value.cluster.y, attr.value.cluster.z},
+        .block = {threads, 1, 1}, .smem_bytes = smem, .attrs = &attr, .nattrs = 1};
+    CuResult r = cu->api.cuOccupancyMaxActiveClusters(n, k->function, &config);
+    if (r) st = cu_failed(cu, r, d, "asking how many clusters of %s run at once", k->name);
+    else if (*n < 1)
+      st = diag_fail(d, ST_DEVICE, "%s: no cluster of %u blocks of %s fits this GPU",
+                     cu->base.info.id, dim3_product(cluster), k->name);
+  }
+  cu_leave(cu);
+  return st;
+}
+
 static CuResult launch_with(CuDevice *cu, CuKernel *k, const Launch *l, bool cluster,
                             void **params) {
   CuLaunchAttr attrs[2];
   CuLaunchConfig config = {.smem_bytes = l->smem, .stream = cu->stream, .attrs = attrs};
   if (cluster)
-    attrs[config.nattrs++] =
-        (CuLaunchAttr){.id = CU_ATTR_CLUSTER_DIMENSION,
-                       .value.cluster = {l->cluster[0], l->cluster[1], l->cluster[2]}};
+    attrs[config.nattrs++] = cluster_attr(l->cluster);
   if (l->dependent)
     attrs[config.nattrs++] =
         (CuLaunchAttr){.id = CU_ATTR_PROGRAMMATIC_SERIALIZATION, .value.serialize = 1};

@@ -85,11 +85,10 @@ Status device_load(Device *dev, const Variant *v, Kernel **out, Diag *d) {
   Status st = dev->ops->load(dev, v->ptx, &v->map, v->module, v->entry->name, out, d);
   if (st || !dev->ops->occupancy)
     return st;
-  const uint32_t *block = v->launch.block;
-  uint32_t threads = 1;
-  for (int i = 0; i < 3; i++)
-    threads *= block[i] ? block[i] : 1;
-  st = dev->ops->occupancy(*out, threads, v->launch.smem_bytes, &(*out)->info.blocks_per_sm, d);
+  uint32_t threads = dim3_product(v->launch.block), smem = v->launch.smem_bytes;
+  st = dev->ops->occupancy(*out, threads, smem, &(*out)->info.blocks_per_sm, d);
+  if (!st && dev->ops->clusters && dim3_product(v->launch.cluster) > 1)
+    st = dev->ops->clusters(*out, v->launch.cluster, threads, smem, &(*out)->info.clusters, d);
   if (st) {
     kernel_free(*out);
     *out = NULL;

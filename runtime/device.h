@@ -23,6 +23,7 @@ typedef struct DeviceInfo {
 
 typedef struct KernelInfo {
   int regs, max_threads, blocks_per_sm; // blocks_per_sm for the variant's own block and smem
+  int clusters; // of the variant's own, that run at once; 0: it has none, or nobody knows
   uint32_t static_smem, local_bytes;
   const char *log;                      // JIT info log, mapped to template lines; "" when none
   double load_ms;
@@ -38,6 +39,10 @@ typedef struct Launch {
   bool dependent; // may begin before the launch in front of it has ended: griddepcontrol.wait in
                   // it waits for that (programmatic stream serialization, sm_90)
 } Launch;
+
+static inline uint32_t dim3_product(const uint32_t v[3]) { // 0 stands for 1
+  return (v[0] ? v[0] : 1) * (v[1] ? v[1] : 1) * (v[2] ? v[2] : 1);
+}
 
 // "auto" (a GPU if there is one, else sim), "sim", "cuda:N".  ST_DEVICE when it is not there.
 Status device_open(const char *spec, Device **out, Diag *d);
@@ -249,6 +254,9 @@ typedef struct DeviceOps {
   // Blocks an SM holds at once with that many threads and bytes of dynamic shared memory.  NULL
   // where the device has no such limit (sim): one.
   Status (*occupancy)(Kernel *, uint32_t threads, uint32_t smem, int *blocks, Diag *);
+  // Clusters of such blocks that run at once.  NULL: not known.
+  Status (*clusters)(Kernel *, const uint32_t cluster[3], uint32_t threads, uint32_t smem, int *n,
+                     Diag *);
   Status (*launch)(Device *, const Launch *, Diag *);
   Status (*sync)(Device *, Diag *);
   Status (*set_stream)(Device *, void *, Diag *); // NULL: the device has no streams (sim)

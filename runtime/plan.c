@@ -79,17 +79,18 @@ Status operator_load(Operator *op, Device *dev, Diag *d) {
     if (info->smem_optin && smem > info->smem_optin)
       return diag_fail(d, ST_INPUT, "%s: needs %u bytes of shared memory, %s gives a block %u",
                        step->variant->id, smem, info->id, info->smem_optin);
+    step->dependent = i > 0 && waits_itself(step->variant);
+    if (step->kernel && step->kernel->dev == dev) continue; // something was asked of it already
     if (step->kernel) kernel_free(step->kernel);
     step->kernel = NULL;
     Status st = device_load(dev, step->variant, &step->kernel, d);
     if (st != ST_OK) return st;
-    step->dependent = i > 0 && waits_itself(step->variant);
   }
   return ST_OK;
 }
 
 // ---- grids -------------------------------------------------------------------------------------
-static Status count_work(const Operator *op, Step *step, Diag *d) {
+Status operator_work(const Operator *op, Step *step, Diag *d) {
   const LaunchRule *rule = &step->variant->launch;
   int64_t work = 1;
   for (int i = 0; i < rule->nwork; i++) {
@@ -132,7 +133,7 @@ static Status choose_grid(Step *step, const Device *dev, uint32_t given, Diag *d
 
 Status operator_plan(Operator *op, const Device *dev, const PlanOpts *opts, Diag *d) {
   for (int i = 0; i < op->nsteps; i++) {
-    Status st = count_work(op, &op->step[i], d);
+    Status st = operator_work(op, &op->step[i], d);
     if (st == ST_OK) st = choose_grid(&op->step[i], dev, opts ? opts->grid : 0, d);
     if (st != ST_OK) return st;
   }

@@ -58,6 +58,8 @@ Status operator_make(Session *s, const char *template_name, const Params *given,
                      const PlanOpts *opts, Operator **out, Diag *d);
 void operator_free(Operator *op); // and its variants and kernels
 Status operator_load(Operator *op, Device *dev, Diag *d);
+// Sets step->work, which is of the Problem alone.
+Status operator_work(const Operator *op, Step *step, Diag *d);
 // Decides grids (needs occupancy for persistent rules; dev may be NULL where there are none) and
 // packs the values.
 Status operator_plan(Operator *op, const Device *dev, const PlanOpts *opts, Diag *d);

@@ -76,8 +76,12 @@ static const char *why_not_text(PlannerQuestion *q, const PlannerRow *r, Planner
   PlannerChoice defaults = {0};
   const char *name = r->template_name, *why;
   Fit measured = planner_fit_once(q, name, r->params, false, choice);
-  if (measured.step != FIT_DONE)
-    return arena_printf(a, "can't be built any more: %s", measured.why);
+  if (measured.step != FIT_DONE) {
+    if (measured.step == FIT_DEVICE) return arena_printf(a, "does not run here: %s", measured.why);
+    bool shape_does = planner_row_text(q->session, a, r, &why) != TEXT_NONE;
+    return arena_printf(a, "can't be built %s: %s", shape_does ? "for this problem" : "any more",
+                        measured.why);
+  }
   Fit plain = planner_fit_once(q, name, "", false, &defaults);
   if ((why = planner_unasked(q, &measured, &plain)))
     return arena_printf(a, "measured with %s", why);
@@ -85,6 +89,7 @@ static const char *why_not_text(PlannerQuestion *q, const PlannerRow *r, Planner
   int64_t chunks = problem_int(choice->problem, "chunks", 0);
   if (problem_gives(q->problem, "chunks") && problem_int(q->problem, "chunks", 0) != chunks)
     return arena_printf(a, "measured with chunks=%lld", (long long)chunks);
+  if ((why = planner_crowded(a, q->built[choice->built].op, q->ask->device))) return why;
   if (q->plain) return NULL;
   Fit fit = planner_fit_once(q, name, r->params, true, choice);
   if (fit.step != FIT_DONE)
@@ -125,8 +130,9 @@ static const char *row_why(PlannerQuestion *q, const PlannerRow *r, const ShapeF
   const ShapeForm *all = &q->form[0]; // what the bucket says and the row does not
   const char *without = c->without ? arena_printf(q->arena, "; measured without %s", c->without)
                                    : "";
-  return arena_printf(q->arena, "%s:%u: %s%s%s%s%s%s", r->file, r->line, r->measured,
+  return arena_printf(q->arena, "%s:%u: %s%s%s%s%s%s%s", r->file, r->line, r->measured,
                       all->widths > of->widths ? "; the row is of any window" : "",
+                      all->pages > of->pages ? "; the row is of any page size" : "",
                       all->means > of->means ? "; the row is of any mean length" : "",
                       c->older ? "; measured on an older text of the template" : "",
                       q->ask->build.hook_path ? "; measured without a hook" : "", without);
@@ -212,18 +218,22 @@ Status planner_choose(Session *s, Arena *a, const PlannerTable *t, const Planner
   return st;
 }
 
-PlannerText planner_row_text(Session *s, Arena *a, const PlannerRow *r, const char **why) {
+Fit planner_row_fit(Session *s, Arena *a, const PlannerRow *r) {
   const PlannerAsk ask = {.template_name = r->template_name};
   const DeviceInfo any = {.name = "any"};
   PlannerChoice choice = {0};
   Problem *p = NULL;
   Diag *quiet = diag_new();
-  *why = NULL;
+  const char *why = NULL;
   if (planner_shape_problem(a, r->shape, &p, quiet))
-    *why = arena_strdup(a, quiet->first ? quiet->first->what : "its shape is no problem");
+    why = arena_strdup(a, quiet->first ? quiet->first->what : "its shape is no problem");
   diag_free(quiet);
-  if (*why) return TEXT_NONE;
-  Fit fit = planner_fit(s, a, r->params, &ask, p, &any, r->template_name, &choice);
+  if (why) return (Fit){.step = FIT_RULES, .reasons = 1, .why = why};
+  return planner_fit(s, a, r->params, &ask, p, &any, r->template_name, &choice);
+}
+
+PlannerText planner_row_text(Session *s, Arena *a, const PlannerRow *r, const char **why) {
+  Fit fit = planner_row_fit(s, a, r);
   *why = fit.why;
   if (fit.step != FIT_DONE) return TEXT_NONE;
   return strcmp(fit.hash, r->hash) ? TEXT_OTHER : TEXT_SAME;

@@ -13,8 +13,13 @@
 // for besides (window, softcap, alibi, sinks, varlen, paged, shared, dv, dtype_kv) stands behind.
 // A window says how many keys its sides have, the query's own among them (window=1 left=256: 256 to
 // 511), sequences of several queries and different lengths how long they are on average
-// (varlen=mean: sq and sk are means; varlen=1: the longest).  A row that says neither is of any
-// width and mean, and stands behind those that do.
+// (varlen=mean: sq and sk are means; varlen=1: the longest), pages how many keys they have
+// (paged=1 page=16: 16 to 31).  A row that does not say one of these is of any width, mean or page
+// size, and stands behind those that do.
+//
+// A row need not do for every problem of its shape (boxes of 32 keys in pages of 48): it is passed
+// over for the next one.  So is a row whose launch has clusters where lengths differ, or where
+// there are more of them than run at once (planner_cluster.c).
 //
 // Without a row the templates are asked in an order that they declare (template { rank, first })
 // for the regime of the problem (planner_order.c), and the first that declares all that the problem
@@ -35,6 +40,9 @@ typedef struct PlannerTable {
 } PlannerTable;
 
 // Adds a text's rows.  A row that can't be read is an error with its line; the others are kept.
+// The text may begin with a byte order mark.
+enum { BOM_BYTES = 3 };
+size_t planner_bom(const Source *src); // its bytes, 0 or BOM_BYTES
 Status planner_parse(Arena *a, const Source *src, PlannerTable *out, Diag *d);
 
 // ---- planner_shape.c ----------------------------------------------------------------------------
@@ -46,9 +54,9 @@ char *planner_shape_of(Arena *a, const Problem *p, const Params *built);
 // All shapes whose rows are of the problem: the bucket, then without what a row need not say.
 typedef struct ShapeForm {
   char *text;
-  bool widths, means; // says them
+  bool widths, pages, means; // says them
 } ShapeForm;
-enum { SHAPE_FORMS = 4 };
+enum { SHAPE_FORMS = 8 };
 int planner_shape_forms(Arena *a, const Problem *p, const Params *built,
                         ShapeForm out[SHAPE_FORMS]);
 // What the bucket's rounded sizes stand for ("sk=256 is 256 to 511") and what is not known; "":
@@ -75,6 +83,7 @@ typedef struct PlannerAsk {
   const char *template_name; // NULL: whichever the problem asks for
   const Params *given;       // a row holds only when it was measured with these; may be NULL
   VariantOpts build;         // a hook or a target: a template must take it
+  Device *device; // says how many clusters run at once; NULL: nobody does
   Operator **op; // not NULL: gets what the choice was found out by building, else NULL; the asker's
 } PlannerAsk;
 // Never fails for want of a row.  ST_INPUT: no template does the problem on this device, and what
@@ -84,11 +93,30 @@ Status planner_choose(Session *s, Arena *a, const PlannerTable *t, const Planner
 // "tuned" or "default": where a choice's parameters came from.
 const char *planner_source(const PlannerChoice *c);
 
+// How far a template came on the way to a launch, and what stopped it.
+typedef enum FitStep { FIT_RULES, FIT_PARAMS, FIT_TEXT, FIT_DEVICE, FIT_DONE } FitStep;
+typedef struct Fit {
+  FitStep step;
+  int reasons;      // how many; `why` is the first
+  const char *why;  // NULL for FIT_DONE
+  const char *hash; // of the first step's text, where there is one
+  Params resolved;  // of the first step
+  const char *args; // what a caller must give: values and tensors but workspace and chunks
+  bool has_given;   // the template declares all parameters that are given
+  bool too_large;   // it stops at the device's shared memory, and there alone
+  const char *point;   // what was changed in the defaults, NULL for nothing,
+  const char *changed; // and why: "with ... to ..."
+  int64_t pieces, piece_bytes; // plan_pieces
+  int64_t clusters; // of the first step; 0: it launches blocks
+  bool lengths;     // each sequence has its own, read on the device
+} Fit;
+
 // What became of a row's text.
 typedef enum PlannerText { TEXT_SAME, TEXT_OTHER, TEXT_NONE } PlannerText;
-// Builds what the row says for a problem of its shape.  TEXT_NONE: it can't be built any more,
-// *why.
+// Builds what the row says for the least problem of its shape, on any device.  TEXT_NONE: it can't
+// be built any more, *why.
 PlannerText planner_row_text(Session *s, Arena *a, const PlannerRow *r, const char **why);
+Fit planner_row_fit(Session *s, Arena *a, const PlannerRow *r); // of that problem
 
 // ---- planner_rows.c: rows from results ----------------------------------------------------------
 
@@ -98,6 +126,7 @@ typedef enum PlannerLeft {
   LEFT_FAILED,
   LEFT_BUILD,
   LEFT_GRID,
+  LEFT_CLUSTERS,
   LEFT_TEMPLATE,
   LEFT_UNREADABLE,
   LEFT_UNBUILT,
@@ -119,7 +148,8 @@ bool planner_takes(Session *s, const char *template_name); // it is prefill or d
 const char *planner_row_of(Session *s, Arena *a, const Run *r, const Params *rows, int nrows);
 
 // Of a store's results the best that passed verification for each device, driver, template and
-// shape, in the order in which these first stand there.
+// shape, in the order in which these first stand there; one of clusters, where that is faster,
+// before the best of all others.
 typedef struct PlannerRows {
   const char **v; int n, cap; // rows as text
   int left[LEFT_COUNT];       // how many results make none, and why
@@ -136,9 +166,12 @@ typedef struct PlannerRated {
   double rate;    // 0: not said
   bool by_bytes, warm, graph;
   PlannerText made;
+  Fit least; // what it makes of the least problem of its shape
 } PlannerRated;
 bool planner_rate(Session *s, Arena *a, const char *text, PlannerRated *out); // false: no row
 bool planner_same_key(const PlannerRow *x, const PlannerRow *y);
+// Of one key, and both of clusters or neither: one takes the other's place.
+bool planner_rivals(const PlannerRated *x, const PlannerRated *y);
 // Why x stands behind y, LEFT_COUNT where it does not.  The present text stands before any older
 // one; of one condition the faster; a cold L2 before a warm one, graph replay before single
 // launches, whatever the rates.
@@ -148,31 +181,16 @@ typedef struct PlannerMerge {
   int added, replaced, kept; // kept: the row that was there is faster and still of the present text
   int left[LEFT_COUNT];      // rows that stand behind the one that was there for another reason
 } PlannerMerge;
-// The table's text with the rows in it, all else as it was.  Rows of one shape stand with the
+// The table with the rows in it, all other bytes as they were.  Rows of one shape stand with the
 // fastest in front, as far as their rates are said and compare.
 Status planner_merge(Session *s, Arena *a, const Source *table, const PlannerRows *rows,
-                     const char **out, PlannerMerge *done, Diag *d);
+                     Source **out, PlannerMerge *done, Diag *d);
 // Into the file, which need not be there; others who do the same wait.
 Status planner_put(Session *s, Arena *a, const char *path, const PlannerRows *rows,
                    PlannerMerge *done, Diag *d);
 
 // ---- planner_fit.c: templates for a problem -----------------------------------------------------
 
-// How far a template came on the way to a launch, and what stopped it.
-typedef enum FitStep { FIT_RULES, FIT_PARAMS, FIT_TEXT, FIT_DEVICE, FIT_DONE } FitStep;
-typedef struct Fit {
-  FitStep step;
-  int reasons;      // how many; `why` is the first
-  const char *why;  // NULL for FIT_DONE
-  const char *hash; // of the first step's text, where there is one
-  Params resolved;  // of the first step
-  const char *args; // what a caller must give: values and tensors but workspace and chunks
-  bool has_given;   // the template declares all parameters that are given
-  bool too_large;   // it stops at the device's shared memory, and there alone
-  const char *point;   // what was changed in the defaults, NULL for nothing,
-  const char *changed; // and why: "with ... to ..."
-  int64_t pieces, piece_bytes; // plan_pieces
-} Fit;
 // What the point (a row's parameters, "" for the defaults) with those given makes of the template.
 Fit planner_fit(Session *s, Arena *a, const char *point, const PlannerAsk *ask, const Problem *p,
                 const DeviceInfo *dev, const char *template_name, PlannerChoice *out);
@@ -211,6 +229,18 @@ const char *planner_unasked(const PlannerQuestion *q, const Fit *fit, const Fit 
 const char *planner_args(PlannerQuestion *q, const char *name, const char *point);
 // The first template of the regime's order that fits; those before it go to out->passed.
 Status planner_candidate(PlannerQuestion *q, PlannerChoice *out, Fit *fit, Diag *d);
+
+// ---- planner_cluster.c --------------------------------------------------------------------------
+bool planner_lengths_differ(const Operator *op);
+// Clusters that a step launches for the operator's problem, 0 where it launches blocks.
+Status planner_clusters(const Operator *op, Step *step, int64_t *n, Diag *d);
+// Why the operator's clusters would wait for each other or for the longest of different lengths;
+// NULL: they do not, or nobody can say.
+const char *planner_crowded(Arena *a, Operator *op, Device *dev);
+// Whether a row measured on `p` holds for the least problem of its shape, whose fit is `least`:
+// with clusters it does for as many or more items, not for fewer, and for equal lengths alone.
+bool planner_row_clusters(Session *s, Arena *a, const PlannerRow *r, const Fit *least,
+                          const Problem *p);
 
 // ---- planner_order.c ----------------------------------------------------------------------------
 // Every attention template in the regime's order; those that stand alike by name.

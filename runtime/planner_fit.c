@@ -74,6 +74,8 @@ static Fit build(Session *s, Arena *a, const PlannerAsk *ask, const PlannerChoic
   if (fit.why) fit.step = FIT_DEVICE, fit.reasons = 1;
   fit.too_large = too_large(op, dev);
   fit.pieces = plan_pieces(op, &fit.piece_bytes);
+  fit.lengths = planner_lengths_differ(op);
+  if (planner_clusters(op, &op->step[0], &fit.clusters, quiet)) fit = stopped(a, FIT_TEXT, quiet);
   if (ask->op && fit.step == FIT_DONE) *ask->op = op;
   else operator_free(op);
   return fit;
@@ -86,6 +88,7 @@ static Fit fit_quietly(Session *s, Arena *a, const char *point, const PlannerAsk
   Run run = {.template_name = out->template_name, .problem = p};
   if (tune_point(&scratch, &run, point, &out->params, &out->problem, quiet))
     return stopped(a, FIT_RULES, quiet);
+  if (tune_check_chunks(out->problem, quiet)) return stopped(a, FIT_RULES, quiet);
   for (int i = 0; ask->given && i < ask->given->n; i++)
     params_set(a, &out->params, ask->given->v[i].name, ask->given->v[i].value);
   Params all = {0}, resolved = {0};
@@ -192,12 +195,6 @@ static bool nearer(const Fit *x, const Fit *y) {
   return x->step != y->step ? x->step > y->step : x->reasons < y->reasons;
 }
 
-static bool among(const char *name, const char *const *names, int n) {
-  for (int i = 0; i < n; i++)
-    if (!strcmp(names[i], name)) return true;
-  return false;
-}
-
 static Status unknown_param(PlannerQuestion *q, const TemplateInfo *const *t, int n,
                             const char *name, Diag *d) {
   const char **names = NULL;
@@ -206,7 +203,7 @@ static Status unknown_param(PlannerQuestion *q, const TemplateInfo *const *t, in
     if (template_param(t[i], name)) return ST_OK;
   for (int i = 0; i < n; i++)
     for (int k = 0; k < t[i]->nparams; k++)
-      if (!among(t[i]->params[k].name, names, nnames))
+      if (!diag_among(t[i]->params[k].name, names, nnames))
         *arena_push(q->arena, names, nnames, cap) = t[i]->params[k].name;
   return diag_fail(d, ST_INPUT, "no template has a parameter \"%s\"%s", name,
                    diag_nearest(d->arena, name, names, nnames));

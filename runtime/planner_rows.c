@@ -50,13 +50,20 @@ static const char *row_text(Arena *a, const char *template_name, const Problem *
                       row_params(a, p, result_text(r, "point")), measured(a, r));
 }
 
+// A row with clusters is none where its problem has more items than the least one of its shape.
+static bool holds_for_shape(Session *s, Arena *a, const Run *r, const Params *fields) {
+  PlannerRated row;
+  return !planner_rate(s, a, row_text(a, r->template_name, r->problem, fields), &row) ||
+         planner_row_clusters(s, a, &row.row, &row.least, r->problem);
+}
+
 const char *planner_row_of(Session *s, Arena *a, const Run *r, const Params *rows, int nrows) {
   const Params *best = NULL;
   if (!planner_takes(s, r->template_name)) return NULL;
   for (int i = 0; i < nrows; i++) {
     if (strcmp(result_text(&rows[i], "kind"), "ok") || wire_number(&rows[i], "modelled")) continue;
-    if (!best || wire_number(&rows[i], "median_us") < wire_number(best, "median_us"))
-      best = &rows[i];
+    bool better = !best || wire_number(&rows[i], "median_us") < wire_number(best, "median_us");
+    if (better && holds_for_shape(s, a, r, &rows[i])) best = &rows[i];
   }
   return best ? row_text(a, r->template_name, r->problem, best) : NULL;
 }
@@ -68,6 +75,8 @@ static const char *const left_texts[LEFT_COUNT] = {
     [LEFT_FAILED] = "result%s that did not pass",
     [LEFT_BUILD] = "result%s of a hook or a raised target",
     [LEFT_GRID] = "result%s of a fixed grid",
+    [LEFT_CLUSTERS] = "result%s of clusters where lengths differ, or their shape has problems of "
+                      "fewer items",
     [LEFT_TEMPLATE] = "result%s of templates that the planner does not take",
     [LEFT_UNREADABLE] = "result%s that make no row",
     [LEFT_UNBUILT] = "result%s whose variants can't be built any more",
@@ -110,12 +119,53 @@ static PlannerLeft left_for(Session *s, const Params *r) {
   return planner_takes(s, result_text(r, "template")) ? LEFT_COUNT : LEFT_TEMPLATE;
 }
 
-static bool rated_result(Session *s, Arena *a, const Params *r, PlannerRated *out) {
+static PlannerLeft rate_result(Session *s, Arena *a, const Params *r, PlannerRated *out) {
   Problem *p;
   Diag *quiet = diag_new();
   Status st = problem_parse(a, result_text(r, "problem"), &p, quiet);
   diag_free(quiet);
-  return !st && planner_rate(s, a, row_text(a, result_text(r, "template"), p, r), out);
+  if (st || !planner_rate(s, a, row_text(a, result_text(r, "template"), p, r), out))
+    return LEFT_UNREADABLE;
+  if (out->made == TEXT_NONE) return LEFT_UNBUILT;
+  if (!planner_row_clusters(s, a, &out->row, &out->least, p)) return LEFT_CLUSTERS;
+  out->rate = wire_number(r, "rate"); // with all digits
+  return LEFT_COUNT;
+}
+
+// ---- the best of them ---------------------------------------------------------------------------
+
+typedef struct Best {
+  PlannerRated *v; int n;
+  int *left;
+} Best;
+
+static void add_result(Best *b, const PlannerRated *found) {
+  int at = 0;
+  while (at < b->n && !planner_rivals(&b->v[at], found)) at++;
+  if (at == b->n) {
+    b->v[b->n++] = *found;
+    return;
+  }
+  PlannerLeft why = planner_behind(&b->v[at], found); // why the one that was best is not
+  PlannerLeft other = planner_behind(found, &b->v[at]); // equal ones: neither has a reason
+  b->left[why < LEFT_COUNT ? why : other < LEFT_COUNT ? other : LEFT_SLOWER]++;
+  if (why < LEFT_COUNT) b->v[at] = *found;
+}
+
+// The row with clusters stands in front of the one without, which is for the problems that it does
+// not hold for; one that is no better is none.
+static void push_rows(Arena *a, const Best *b, int at, PlannerRows *out) {
+  int other = 0;
+  const PlannerRated *x = &b->v[at];
+  while (other < b->n && (other == at || !planner_same_key(&b->v[other].row, &x->row))) other++;
+  if (other < at) return; // with that one
+  const PlannerRated *y = other < b->n ? &b->v[other] : NULL;
+  if (y && !x->least.clusters) x = y, y = &b->v[at];
+  bool better = !y || planner_behind(y, x) < LEFT_COUNT;
+  PlannerLeft why = better ? LEFT_COUNT : planner_behind(x, y);
+  if (better) *arena_push(a, out->v, out->n, out->cap) = x->text;
+  else out->left[why < LEFT_COUNT ? why : LEFT_SLOWER]++;
+  if (y) *arena_push(a, out->v, out->n, out->cap) = y->text;
 }
 
 Status planner_rows_from(Session *s, Arena *a, const char *store, PlannerRows *out, Diag *d) {
@@ -124,30 +174,16 @@ Status planner_rows_from(Session *s, Arena *a, const char *store, PlannerRows *o
   Status st = results_read(a, store, false, &all, d);
   if (st) return st;
   out->left[LEFT_DAMAGED] = all.damaged;
-  PlannerRated *best = arena_array(a, PlannerRated, all.n + 1);
-  int n = 0;
+  Best best = {.v = arena_array(a, PlannerRated, all.n + 1), .left = out->left};
   for (int i = 0; i < all.n; i++) {
     PlannerRated found;
     PlannerLeft left = left_for(s, &all.v[i]);
-    if (left == LEFT_COUNT && !rated_result(s, a, &all.v[i], &found)) left = LEFT_UNREADABLE;
-    if (left == LEFT_COUNT && found.made == TEXT_NONE) left = LEFT_UNBUILT;
-    if (left < LEFT_COUNT) {
-      out->left[left]++;
-      continue;
-    }
-    found.rate = wire_number(&all.v[i], "rate"); // with all digits
-    int at = 0;
-    while (at < n && !planner_same_key(&best[at].row, &found.row)) at++;
-    if (at < n) {
-      PlannerLeft why = planner_behind(&best[at], &found); // why the one that was best is not
-      PlannerLeft other = planner_behind(&found, &best[at]); // equal ones: neither has a reason
-      out->left[why < LEFT_COUNT ? why : other < LEFT_COUNT ? other : LEFT_SLOWER]++;
-      if (why < LEFT_COUNT) best[at] = found;
-    } else
-      best[n++] = found;
+    if (left == LEFT_COUNT) left = rate_result(s, a, &all.v[i], &found);
+    if (left < LEFT_COUNT) out->left[left]++;
+    else add_result(&best, &found);
   }
-  for (int i = 0; i < n; i++) *arena_push(a, out->v, out->n, out->cap) = best[i].text;
-  if (n) return ST_OK;
+  for (int i = 0; i < best.n; i++) push_rows(a, &best, i, out);
+  if (out->n) return ST_OK;
   const char *left = planner_left_all(a, out->left);
   if (!left) return diag_fail(d, ST_INPUT, "%s: holds no result", store);
   bool modelled = out->left[LEFT_MODELLED] > 0;

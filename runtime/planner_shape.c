@@ -25,8 +25,11 @@ static bool has_rule(const ProblemRule *r, const Problem *p, const Params *built
 
 // ---- what is rounded ----------------------------------------------------------------------------
 
-enum { SQ, SK, WORK, LEFT, RIGHT, SIZES };
-static const char *const size_names[SIZES] = {"sq", "sk", "work", "left", "right"};
+enum { SQ, SK, WORK, LEFT, RIGHT, PAGE, SIZES };
+static const char *const size_names[SIZES] = {"sq", "sk", "work", "left", "right", "page"};
+// Sizes of a rule, which stand behind its word.
+static const struct { const char *param; int first, last; } rule_sizes[] = {
+    {"window", LEFT, RIGHT}, {"paged", PAGE, PAGE}};
 
 // Keys of a side of the window, the query's own among them; 0: the side is open, or not said.  A
 // causal mask closes the right side of a window that is bounded on the left.
@@ -53,24 +56,41 @@ static bool varlen_prefill(const Problem *p, const Params *built) {
   return varlen && problem_int(p, "seqlen_q", 1) > 1;
 }
 
-// widths, means: said where they are known; false when they are not.
-static void sizes_of(const Problem *p, bool widths, bool means, int64_t n[SIZES]) {
+// 0: K and V are not in pages, or nobody says of how many keys.
+static int64_t page_keys(const Problem *p) {
+  int64_t n = problem_int(p, "page_size", 0);
+  return n > 0 ? n : 0;
+}
+
+// What `say` names: said where it is known.
+static void sizes_of(const Problem *p, ShapeForm say, int64_t n[SIZES]) {
   int64_t hkv = problem_int(p, "heads_kv", problem_int(p, "heads_q", 1));
   n[SQ] = problem_int(p, "seqlen_q", 1);
   n[SK] = problem_int(p, "seqlen_k", 0);
   n[WORK] = problem_int(p, "batch", 1) * hkv;
-  n[LEFT] = widths ? window_side(p, LEFT) : 0;
-  n[RIGHT] = widths ? window_side(p, RIGHT) : 0;
-  if (means) mean_length(p, "total_q", &n[SQ]), mean_length(p, "total_k", &n[SK]);
+  n[LEFT] = say.widths ? window_side(p, LEFT) : 0;
+  n[RIGHT] = say.widths ? window_side(p, RIGHT) : 0;
+  n[PAGE] = say.pages ? page_keys(p) : 0;
+  if (say.means) mean_length(p, "total_q", &n[SQ]), mean_length(p, "total_k", &n[SK]);
 }
 
 // ---- the text -----------------------------------------------------------------------------------
 
-static char *shape_text(Arena *a, const Problem *p, const Params *built, bool widths, bool means) {
+static char *rule_text(Arena *a, char *text, const ProblemRule *r, bool mean,
+                       const int64_t n[SIZES]) {
+  text = arena_printf(a, "%s %s=%s", text, rule_word(r), mean ? "mean" : "1");
+  for (size_t i = 0; i < sizeof rule_sizes / sizeof *rule_sizes; i++)
+    for (int k = rule_sizes[i].first; k <= rule_sizes[i].last; k++)
+      if (n[k] && !strcmp(rule_sizes[i].param, r->param))
+        text = arena_printf(a, "%s %s=%lld", text, size_names[k], (long long)planner_bucket(n[k]));
+  return text;
+}
+
+static char *shape_text(Arena *a, const Problem *p, const Params *built, ShapeForm say) {
   int64_t hq = problem_int(p, "heads_q", 1), hkv = problem_int(p, "heads_kv", hq), n[SIZES];
   int64_t d = problem_int(p, "head_dim", 0);
   const char *kv = p->has_dtype_kv && p->dtype_kv != p->dtype ? dtype_name(p->dtype_kv) : NULL;
-  sizes_of(p, widths, means, n);
+  sizes_of(p, say, n);
   char *text = arena_printf(
       a, "dtype=%s%s%s d=%lld group=%lld causal=%lld sq=%lld sk=%lld work=%lld",
       p->has_dtype ? dtype_name(p->dtype) : "f32", kv ? "/" : "", kv ? kv : "", (long long)d,
@@ -82,11 +102,7 @@ static char *shape_text(Arena *a, const Problem *p, const Params *built, bool wi
   for (int i = 0; i < problem_nrules; i++) {
     const ProblemRule *r = &problem_rules[i];
     if (!r->flag || !has_rule(r, p, built)) continue;
-    bool mean = means && !strcmp(r->param, "varlen");
-    text = arena_printf(a, "%s %s=%s", text, rule_word(r), mean ? "mean" : "1");
-    for (int k = LEFT; k <= RIGHT && !strcmp(r->param, "window"); k++)
-      if (n[k])
-        text = arena_printf(a, "%s %s=%lld", text, size_names[k], (long long)planner_bucket(n[k]));
+    text = rule_text(a, text, r, say.means && !strcmp(r->param, "varlen"), n);
   }
   return text;
 }
@@ -97,13 +113,14 @@ int planner_shape_forms(Arena *a, const Problem *given, const Params *built,
   int n = 0;
   int64_t mean;
   if (built) problem_fill_from_params(p, built);
-  bool widths = window_side(p, LEFT) || window_side(p, RIGHT);
+  bool widths = window_side(p, LEFT) || window_side(p, RIGHT), pages = page_keys(p) > 0;
   bool means = varlen_prefill(p, built) && mean_length(p, "total_q", &mean) &&
                mean_length(p, "total_k", &mean);
-  for (int i = 3; i >= 0; i--) {
-    bool width = i & 1, mean_too = i & 2;
-    if (width > widths || mean_too > means) continue;
-    out[n++] = (ShapeForm){shape_text(a, p, built, width, mean_too), width, mean_too};
+  for (int i = SHAPE_FORMS - 1; i >= 0; i--) {
+    ShapeForm say = {.widths = i & 1, .pages = i & 2, .means = i & 4};
+    if (say.widths > widths || say.pages > pages || say.means > means) continue;
+    say.text = shape_text(a, p, built, say);
+    out[n++] = say;
   }
   return n;
 }
@@ -123,7 +140,7 @@ const char *planner_shape_note(Arena *a, const Problem *given, const Params *bui
   const char *text = "";
   if (built) problem_fill_from_params(p, built);
   planner_shape_forms(a, p, built, form);
-  sizes_of(p, form[0].widths, form[0].means, n);
+  sizes_of(p, form[0], n);
   for (int i = 0; i < SIZES; i++) {
     int64_t b = planner_bucket(n[i]);
     if (b == n[i]) continue;
@@ -153,6 +170,7 @@ static long long side_of(const char *keys) {
 static const char *rule_values(Arena *a, const Param *word, const Params *shape) {
   const char *sq = params_get(shape, "sq"), *sk = params_get(shape, "sk");
   const char *left = params_get(shape, "left"), *right = params_get(shape, "right");
+  const char *page = params_get(shape, "page");
   bool mean = !strcmp(word->name, "varlen") && !strcmp(word->value, "mean");
   for (int i = 0; i < problem_nrules; i++) {
     const ProblemRule *r = &problem_rules[i];
@@ -160,6 +178,7 @@ static const char *rule_values(Arena *a, const Param *word, const Params *shape)
     if (!mean && strcmp(word->value, "1")) continue;
     if (!strcmp(r->param, "window") && (left || right))
       return arena_printf(a, "wl=%lld,wr=%lld", side_of(left), side_of(right));
+    if (!strcmp(r->param, "paged") && page) return arena_printf(a, "page=%s", page);
     return r->least ? r->least : arena_printf(a, "seqlens_q=%s,seqlens_k=%s", sq, sk);
   }
   return NULL;

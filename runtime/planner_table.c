@@ -39,6 +39,7 @@ static Status read_row(Arena *a, const Source *src, uint32_t line, const char *t
                        PlannerTable *out, Diag *d) {
   const char *cell[COLUMNS];
   Place at = {.src = src, .line = line};
+  if (memchr(text, 0, len)) return diag_error(d, at, "a planner row has a NUL in it");
   int n = split(a, text, len, cell);
   if (n != COLUMNS)
     return diag_error(d, at, "a planner row has %d columns separated by |, this one %d", COLUMNS,
@@ -58,12 +59,18 @@ static Status read_row(Arena *a, const Source *src, uint32_t line, const char *t
   return ST_OK;
 }
 
+size_t planner_bom(const Source *src) {
+  static const char bom[] = "\xef\xbb\xbf";
+  return src->len >= BOM_BYTES && !memcmp(src->text, bom, BOM_BYTES) ? BOM_BYTES : 0;
+}
+
 Status planner_parse(Arena *a, const Source *src, PlannerTable *out, Diag *d) {
   Status st = ST_OK;
   for (uint32_t line = 1; line <= src->nlines; line++) {
     size_t len;
     const char *text = source_line(src, line, &len);
-    size_t blank = 0;
+    size_t bom = line == 1 ? planner_bom(src) : 0, blank = 0;
+    text += bom, len -= bom;
     while (blank < len && (text[blank] == ' ' || text[blank] == '\t')) blank++;
     if (blank == len || text[blank] == '#') continue;
     Status row = read_row(a, src, line, text, len, out, d);

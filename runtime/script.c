@@ -1,6 +1,7 @@
 // Sweep and campaign scripts.
 #include "script.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -190,10 +191,11 @@ static double number_field(lua_State *L, const char *name) {
   return x;
 }
 
-// A number that is none, or out of range, is 0: the default.
+// lua/ptxsmith/space.lua has refused what is no such number; 0 where there is none.
 static int count_field(lua_State *L, const char *name) {
   double x = number_field(L, name);
-  return x >= 0 && x <= INT32_MAX ? (int)x : 0;
+  assert(x >= 0 && x <= INT32_MAX && x == (int)x);
+  return (int)x;
 }
 
 // The run on top of the stack, which space.runs made.

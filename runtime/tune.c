@@ -9,6 +9,7 @@
 
 #include "interrupt.h"
 #include "json.h"
+#include "parse.h"
 #include "plan.h"
 #include "ptxsmith.h"
 #include "wire.h"
@@ -68,9 +69,7 @@ Status tune_point(Tuner *t, const Run *r, const char *point, Params *params, Pro
   Status st = session_template(t->session, r->template_name, &info, d);
   if (st) return st;
   Params all = {0};
-  char *save = NULL, *copy = arena_strdup(t->arena, point);
-  for (char *w = strtok_r(copy, " ", &save); w && !st; w = strtok_r(NULL, " ", &save))
-    st = params_parse(t->arena, &all, w, d);
+  st = parse_params(t->arena, point, &all, d);
   *problem = problem_copy(t->arena, r->problem);
   for (int i = 0; i < all.n && !st; i++) {
     if (template_param(info, all.v[i].name))
@@ -81,6 +80,12 @@ Status tune_point(Tuner *t, const Run *r, const char *point, Params *params, Pro
       st = unknown_name(t, info, all.v[i].name, d);
   }
   return st;
+}
+
+Status tune_check_chunks(const Problem *p, Diag *d) {
+  int64_t chunks = problem_int(p, "chunks", 1);
+  if (chunks >= 1) return ST_OK;
+  return diag_fail(d, ST_INPUT, "chunks=%lld: chunks is at least 1", (long long)chunks);
 }
 
 Status tune_check(Session *s, const Run *runs, int nruns, Diag *d) {
@@ -129,9 +134,7 @@ static bool is_legal(Tuner *t, const Run *r, const Params *params, const Problem
   for (int i = 0; i < params->n; i++)
     params_set(t->arena, &all, params->v[i].name, params->v[i].value);
   Status st = session_template(t->session, r->template_name, &info, quiet);
-  int64_t chunks = problem_int(p, "chunks", 1); // the plan would take one at least
-  if (!st && chunks < 1)
-    st = diag_fail(quiet, ST_INPUT, "chunks=%lld: chunks is at least 1", (long long)chunks);
+  if (!st) st = tune_check_chunks(p, quiet);
   if (!st) st = problem_fix_params(t->arena, p, info, &all, quiet);
   if (!st)
     st = variant_legal(t->session, r->template_name, &all, &t->opts.build, t->arena, &resolved,

@@ -59,9 +59,12 @@ Status tune_resume(Tuner *t, const DeviceInfo *dev, Diag *d);
 bool tune_has_store(const Tuner *t); // there may be something to resume from
 void tune_begin_run(Tuner *t);
 // What a point means: names that the template declares are its parameters, other names of the
-// problem (chunks) are its values.  ST_INPUT for a name that is neither.
+// problem (chunks) are its values.  ST_INPUT for a name that is neither, or stands there
+// twice.
 Status tune_point(Tuner *t, const Run *r, const char *point, Params *params, Problem **problem,
                   Diag *d);
+// ST_INPUT for less than one chunk, where a plan would take one.
+Status tune_check_chunks(const Problem *p, Diag *d);
 // Every point of every run, before the first one runs: templates that are not there, names that are
 // none, values that are no numbers.
 Status tune_check(Session *s, const Run *runs, int nruns, Diag *d);

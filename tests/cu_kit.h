@@ -30,7 +30,8 @@ static inline FakeCuda *fake_of(const char *path) {
 
 static inline FakeCuda *fresh(const char *path) {
   FakeCuda *f = fake_of(path);
-  *f = (FakeCuda){.devices = 2, .driver_version = 12000, .free_bytes = (size_t)1 << 30};
+  *f = (FakeCuda){.devices = 2, .driver_version = 12000, .clusters = 60,
+                  .free_bytes = (size_t)1 << 30};
   return f;
 }
 

@@ -16,6 +16,7 @@ FakeCuda *fake_cuda_state(void) { return &fake; }
 __attribute__((constructor)) static void read_environment(void) {
   const char *devices = getenv("FAKE_CUDA_DEVICES"), *free_bytes = getenv("FAKE_CUDA_FREE");
   fake.driver_version = 13000;
+  fake.clusters = 60;
   if (devices) fake.devices = atoi(devices);
   if (free_bytes) fake.free_bytes = strtoull(free_bytes, NULL, 10);
 }
@@ -257,6 +258,16 @@ CuResult fake_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CuFunctio
   ENTER_CURRENT();
   (void)f, (void)smem;
   return *blocks = 2048 / threads, 0;
+}
+
+CuResult fake_cuOccupancyMaxActiveClusters(int *clusters, CuFunction f, const CuLaunchConfig *c) {
+  ENTER_CURRENT();
+  if (!f || c->nattrs != 1 || c->attrs->id != CU_ATTR_CLUSTER_DIMENSION) return 1;
+  fake.asked_cluster = c->attrs->value.cluster.x;
+  fake.asked_threads = c->block[0] * c->block[1] * c->block[2];
+  fake.asked_smem = c->smem_bytes;
+  if (!c->grid[0] || c->grid[0] % fake.asked_cluster) return 1;
+  return *clusters = fake.clusters, 0;
 }
 
 static void note_launch(CuFunction f, void **params, void **extra) {

@@ -24,6 +24,7 @@ typedef struct FakeCuda {
   CuResult fail_result;
   int fail_skip;         // ... after that many good calls
   const char *info_log, *error_log;
+  int clusters; // that run at once, of whatever
   int nparams; // of every kernel, and their sizes
   uint32_t param_size[4];
   void (*run)(void *ctx, const FakeLaunch *l); // what a kernel does; NULL: nothing
@@ -40,6 +41,7 @@ typedef struct FakeCuda {
   uint8_t args[256]; // of the last launch, one parameter behind the other
   unsigned grid[3], block[3], cluster[3], smem;
   int serialize;
+  unsigned asked_cluster, asked_threads, asked_smem; // how many clusters run at once
   int smem_allowed, large_cluster; // asked for, the latter so often
   CuStream stream; // of the last launch
   bool capturing, capture_broken;

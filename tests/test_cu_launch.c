@@ -99,6 +99,31 @@ static void shared_memory_above_48_kib_is_asked_for(void **state) {
   diag_free(d);
 }
 
+// What is asked is what will be launched: its blocks, threads and bytes, and leave for a large one.
+static void clusters_at_once_are_the_drivers_answer(void **state) {
+  (void)state;
+  FakeCuda *f = fresh(FAKE);
+  Diag *d = diag_new();
+  Device *dev = opened(FAKE, d);
+  Kernel *k;
+  int n = 0;
+  assert_int_equal(load(dev, three_lines, NULL, &k, d), ST_OK);
+  f->clusters = 7;
+  assert_int_equal(dev->ops->clusters(k, (uint32_t[]){16, 1, 0}, 256, 100000, &n, d), ST_OK);
+  assert_int_equal(n, 7);
+  assert_int_equal(f->asked_cluster, 16);
+  assert_int_equal(f->asked_threads, 256);
+  assert_int_equal(f->asked_smem, 100000);
+  assert_int_equal(f->smem_allowed, 100000);
+  assert_int_equal(f->large_cluster, 1);
+  f->clusters = 0;
+  assert_int_equal(dev->ops->clusters(k, (uint32_t[]){8, 1, 1}, 256, 0, &n, d), ST_DEVICE);
+  assert_says(d, "no cluster of 8 blocks of k fits this GPU");
+  device_close(dev);
+  assert_nothing_left(f);
+  diag_free(d);
+}
+
 static void launch_errors_that_do_not_stick(void **state) {
   (void)state;
   FakeCuda *f = fresh(FAKE);
@@ -211,7 +236,7 @@ static Status whole_life(Diag *d) {
   DevPtr p = 0;
   uint32_t word = 1;
   double ms;
-  int blocks;
+  int blocks, clusters;
   Status st = cu_open(FAKE, 0, &dev, d);
   if (st) return st;
   Launch l = launch_of(NULL, &one_arg, 8);
@@ -226,6 +251,7 @@ static Status whole_life(Diag *d) {
   if (!st) st = device_copy(dev, p, p, 4, d);
   if (!st) st = load(dev, three_lines, NULL, &k, d);
   if (!st) st = dev->ops->occupancy(k, 32, 0, &blocks, d);
+  if (!st) st = dev->ops->clusters(k, (uint32_t[]){2, 1, 1}, 32, 0, &clusters, d);
   l.kernel = k;
   if (!st) st = device_launch(dev, &l, d);
   l.cluster[0] = 1;
@@ -327,6 +353,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(launches_pass_each_parameter),
       cmocka_unit_test(shared_memory_above_48_kib_is_asked_for),
+      cmocka_unit_test(clusters_at_once_are_the_drivers_answer),
       cmocka_unit_test(launch_errors_that_do_not_stick),
       cmocka_unit_test(sticky_errors_kill_the_device),
       cmocka_unit_test(graphs_capture_launches_and_nothing_else),

@@ -80,6 +80,29 @@ static void shapes_are_buckets(void **state) {
   diag_free(d);
 }
 
+// Editors put a byte order mark in front of a text, which is none of the first column.
+static void a_table_may_begin_with_a_byte_order_mark(void **state) {
+  (void)state;
+  static const char row[] = "\xef\xbb\xbfGPU | 1.2 | 0123456789abcdef | x | d=64 | vec=4 | fast\n",
+                    comment[] = "\xef\xbb\xbf# a comment\n",
+                    nul[] = "# a \0 comment\n"
+                            "GPU | 1.2 | 0123456789abcdef | x | d=64 | v=4 | fa\0st\n",
+                    late[] = "\n\xef\xbb\xbf# none here\n";
+  Diag *d = diag_new();
+  PlannerTable t = {0};
+  assert_int_equal(planner_parse(d->arena, source_of(d->arena, row), &t, d), ST_OK);
+  assert_int_equal(t.n, 1);
+  assert_string_equal(t.v[0].device, "GPU");
+  assert_int_equal(planner_parse(d->arena, source_of(d->arena, comment), &t, d), ST_OK);
+  const Source *src = source_new(d->arena, "p.txt", nul, sizeof nul - 1);
+  assert_int_equal(planner_parse(d->arena, src, &t, d), ST_INPUT);
+  assert_string_equal(d->last->what, "a planner row has a NUL in it");
+  assert_int_equal(d->last->line, 2);
+  assert_int_equal(planner_parse(d->arena, source_of(d->arena, late), &t, d), ST_INPUT);
+  assert_int_equal(t.n, 1);
+  diag_free(d);
+}
+
 // ---- choosing -----------------------------------------------------------------------------------
 
 typedef struct Setup {
@@ -211,7 +234,7 @@ static void what_is_given_is_part_of_the_shape(void **state) {
        "dtype=bf16 d=64 group=4 causal=0 sq=1 sk=512 work=16 varlen=1", "stages=3"},
       {"b=9,hq=8,hkv=2,sq=1,sk=600,d=64,dtype=bf16,page=16",
        {{"varlen", "true"}, {"append", "1"}},
-       "dtype=bf16 d=64 group=4 causal=0 sq=1 sk=512 work=16 varlen=1 paged=1", "stages=3"},
+       "dtype=bf16 d=64 group=4 causal=0 sq=1 sk=512 work=16 varlen=1 paged=1 page=16", "stages=3"},
       {"b=9,hq=8,hkv=2,sq=1,sk=600",
        {{"head_dim", "96"}, {"dtype", "f16"}},
        "dtype=f16 d=96 group=4 causal=0 sq=1 sk=512 work=16", "stages=3"},
@@ -393,7 +416,7 @@ static void rules_are_part_of_the_shape(void **state) {
                                         {"softcap=3", " softcap=1"},
                                         {"alibi=1,sinks=1", " alibi=1 sinks=1"},
                                         {"seqlens_k=9", " varlen=1"},
-                                        {"page=16", " paged=1"},
+                                        {"page=16", " paged=1 page=16"},
                                         {"dv=32", " dv=32"},
                                         {"shared=1,dv=32", " dv=32 shared=1"},
                                         {"descale=1", ""},
@@ -511,6 +534,11 @@ static void what_became_of_a_rows_text(void **state) {
       {"decode_splitk", NULL, "vec=2 chunks=7", TEXT_SAME, NULL},
       {"decode_splitk", NULL, "vec=4", TEXT_OTHER, NULL},
       {"decode_splitk", NULL, "vec=8", TEXT_NONE, "16 bytes at most"},
+      {"decode_splitk", NULL, "vec=2 chunks=0", TEXT_NONE, "chunks=0: chunks is at least 1"},
+      {"decode_splitk", NULL, "vec=2 chunks=-7", TEXT_NONE, "chunks=-7: chunks is at least 1"},
+      {"decode_splitk", NULL, "vec=2 vec=2", TEXT_NONE, "parameter vec is given twice"},
+      {"decode_splitk", NULL, "chunks=2 vec=2 chunks=3", TEXT_NONE,
+       "parameter chunks is given twice"},
       {"decode_splitk", NULL, "vek=2", TEXT_NONE, "no parameter \"vek\""},
       {"decode_gone", NULL, "", TEXT_NONE, "decode_gone"},
       {"decode_splitk", "d=64", "vec=2", TEXT_NONE, "is no shape"},
@@ -541,6 +569,7 @@ static void what_became_of_a_rows_text(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bad_rows_are_named_and_the_others_kept),
+      cmocka_unit_test(a_table_may_begin_with_a_byte_order_mark),
       cmocka_unit_test(shapes_are_buckets),
       cmocka_unit_test(row_that_holds_is_taken),
       cmocka_unit_test(rows_that_do_not_hold_are_passed_with_the_reason),

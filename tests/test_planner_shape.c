@@ -56,6 +56,18 @@ static const struct {
     {SIZES "b=3,tq=1024", "varlen=1", {HEAD "0 " TAIL "8 varlen=1"}, "not known without total_q"},
     {"hq=4,sq=1,d=64,dtype=bf16,seqlens_k=200/100/90", "",
      {HEAD "0 sq=1 sk=128 work=8 varlen=1"}, "sk=128 is 128 to 255"}, // one query: the longest
+    // Pages: how many keys they have, and those that divide a box or not.
+    {"hq=4,sq=1,sk=512,d=64,dtype=bf16,page=48", "",
+     {HEAD "0 sq=1 sk=512 work=4 paged=1 page=32", HEAD "0 sq=1 sk=512 work=4 paged=1"},
+     "page=32 is 32 to 63"},
+    {"hq=4,sq=1,sk=512,d=64,dtype=bf16,page=1,seqlens_k=512", "",
+     {HEAD "0 sq=1 sk=512 work=4 varlen=1 paged=1 page=1",
+      HEAD "0 sq=1 sk=512 work=4 varlen=1 paged=1"}, ""},
+    {"hq=4,sq=1,sk=512,d=64,dtype=bf16", "paged=1", {HEAD "0 sq=1 sk=512 work=4 paged=1"}, ""},
+    {SIZES "wl=7,page=16", "",
+     {HEAD "0 " TAIL "4 window=1 left=8 paged=1 page=16",
+      HEAD "0 " TAIL "4 window=1 paged=1 page=16",
+      HEAD "0 " TAIL "4 window=1 left=8 paged=1", HEAD "0 " TAIL "4 window=1 paged=1"}, "sk=512"},
     {SIZES "seqlens_q=512/512,seqlens_k=512/512,wl=7", "",
      {HEAD "0 " TAIL "8 window=1 left=8 varlen=mean", HEAD "0 " TAIL "8 window=1 varlen=mean",
       HEAD "0 " TAIL "8 window=1 left=8 varlen=1", HEAD "0 " TAIL "8 window=1 varlen=1"}, ""},
@@ -91,6 +103,9 @@ static void shapes_say_widths_and_means(void **state) {
       HEAD "0 " TAIL "4 varlen=most",
       HEAD "1 " TAIL "4 window=1 left=4 right=1",
       HEAD "0 sq=1 sk=512 work=4 window=mean",
+      HEAD "0 sq=1 sk=512 work=4 paged=1 page=3",
+      HEAD "0 sq=1 sk=512 work=4 paged=1 page=0",
+      HEAD "0 sq=1 sk=512 work=4 page=16",
   };
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
     Problem *p;
@@ -164,6 +179,46 @@ static void rows_of_a_width_come_first(void **state) {
       assert_int_equal(strstr(c.why, "; the row is of any") != NULL, asked[i].more != NULL);
       if (asked[i].more) assert_non_null(strstr(c.why, asked[i].more));
       if (asked[i].line == 2) assert_string_equal(params_get(&c.params, "tile_q"), "64");
+    }
+  session_close(u.s);
+  diag_free(u.d);
+}
+
+// Rows of a page size stand before those of any, and a row whose boxes do not divide the problem's
+// page gives way to the next one.
+static void rows_of_a_page_size_come_first(void **state) {
+  (void)state;
+  Setup u = {.d = diag_new()};
+  u.s = session_open(NULL, u.d);
+#define PAGED(page, params)                                                                       \
+  "GPU | 1 | 0123456789abcdef | decode_span | " HEAD "0 sq=1 sk=512 work=2 paged=1" page " | "    \
+  params " | 9 us\n"
+  PlannerTable t = table_of(&u, PAGED("", "box=64 tile_k=64 stages=2 warps=2") // 1
+                                PAGED(" page=64", "box=64 tile_k=64 stages=2") // 2
+                                PAGED(" page=16", "box=16 stages=2")           // 3
+                                PAGED("", "stages=4"));                        // 4
+  static const struct { int page; unsigned line, npassed; const char *passed; } asked[] = {
+      {64, 2, 0, NULL}, {16, 3, 0, NULL}, {128, 1, 0, NULL},
+      {96, 4, 2, "p.txt:2: can't be built for this problem: page_size=96: decode_span takes "
+                 "multiples of 64"},
+      {24, 4, 2, "p.txt:3: can't be built for this problem: page_size=24: decode_span takes "
+                 "multiples of 16"},
+      {1, 4, 1, "p.txt:1: can't be built for this problem: page_size=1: decode_span takes "
+                "multiples of 64"},
+  };
+  for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
+    for (int named = 0; named < 2; named++) {
+      const char *text =
+          arena_printf(u.d->arena, "hq=2,sq=1,sk=600,d=64,dtype=bf16,page=%d", asked[i].page);
+      PlannerChoice c = choose(&u, &t, named ? "decode_span" : NULL, problem_of(u.d, text), "",
+                               "GPU", "1");
+      if (!c.row || c.row->line != asked[i].line) fail_msg("%s: %s", text, c.why);
+      assert_int_equal(c.npassed, asked[i].npassed);
+      if (c.npassed) assert_string_equal(c.passed[0], asked[i].passed);
+      bool any = asked[i].line == 1 || asked[i].line == 4;
+      assert_string_equal(c.why, arena_printf(u.d->arena, "p.txt:%u: 9 us%s; measured on an older "
+                                              "text of the template", asked[i].line,
+                                              any ? "; the row is of any page size" : ""));
     }
   session_close(u.s);
   diag_free(u.d);
@@ -250,6 +305,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(shapes_say_widths_and_means),
       cmocka_unit_test(rows_of_a_width_come_first),
+      cmocka_unit_test(rows_of_a_page_size_come_first),
       cmocka_unit_test(the_features_sweep_measures_what_is_asked_for),
       cmocka_unit_test(the_built_in_rows_are_found),
   };

@@ -277,11 +277,12 @@ static void what_was_left_out_is_told_where_nothing_is_left(void **state) {
 
 static const char *merged(Session *s, Arena *a, const char *table, const char *row,
                           PlannerMerge *done, Diag *d) {
-  const char *text;
+  Source *text;
   PlannerRows rows = {.v = &row, .n = 1};
   const Source *src = table ? source_new(a, "t.txt", table, strlen(table)) : NULL;
   if (planner_merge(s, a, src, &rows, &text, done, d)) fail_msg("%s", diag_text(d));
-  return text;
+  assert_int_equal(strlen(text->text), text->len);
+  return text->text;
 }
 
 static void rows_go_where_they_belong(void **state) {
@@ -420,7 +421,8 @@ static void writers_of_one_table_wait(void **state) {
 static void a_table_that_cannot_be_read_is_left_alone(void **state) {
   (void)state;
   Diag *d = diag_new();
-  const char *text, *row = ROW("1", HASH, "prefill_mma", S1, "", "9 us");
+  const char *row = ROW("1", HASH, "prefill_mma", S1, "", "9 us");
+  Source *text;
   PlannerMerge m;
   PlannerRows rows = {.v = &row, .n = 1};
   Session *s = session_open(NULL, d);
@@ -430,11 +432,155 @@ static void a_table_that_cannot_be_read_is_left_alone(void **state) {
   diag_free(d);
 }
 
+// What is no row of the shape stays to the byte: NULs, carriage returns, a byte order mark, which
+// stays in front of all.  A row that is put in ends as the first line does.
+static void all_other_bytes_stay(void **state) {
+  (void)state;
+#define BOM "\xef\xbb\xbf"
+  static const char far[] = ROW("1", HASH, "prefill_gone", S2, "", "9 us"),
+                    row[] = ROW("1", HASH, "prefill_gone", S1, "", "9 us, 2 GB/s"),
+                    slow[] = ROW("1", HASH, "prefill_fma", S1, "", "9 us, 1 GB/s");
+  const struct { const char *head, *tail, *end; } texts[] = {
+      {"# a\0b \n", "", "\n"}, {BOM "# x\r\n\r\n", "# \0\r y\n", "\r\n"}, {BOM, "\r\n# z\n", "\n"},
+  };
+  const size_t heads[] = {7, 10, 3}, tails[] = {0, 7, 6};
+  Diag *d = diag_new();
+  const char *rows_text = row;
+  const PlannerRows rows = {.v = &rows_text, .n = 1};
+  Session *s = session_open(NULL, d);
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    for (int before = 0; before < 2; before++) {
+      char was[1024], want[1024];
+      size_t n = 0, m = 0;
+#define ADD(to, at, text, bytes) (memcpy((to) + (at), text, bytes), (at) += (bytes))
+      const char *there = before ? slow : far, *end = texts[i].end;
+      ADD(was, n, texts[i].head, heads[i]), ADD(want, m, texts[i].head, heads[i]);
+      if (before) ADD(want, m, row, strlen(row)), ADD(want, m, end, strlen(end));
+      ADD(was, n, there, strlen(there)), ADD(was, n, end, strlen(end));
+      ADD(want, m, there, strlen(there)), ADD(want, m, end, strlen(end));
+      ADD(was, n, texts[i].tail, tails[i]), ADD(want, m, texts[i].tail, tails[i]);
+      if (!before) ADD(want, m, row, strlen(row)), ADD(want, m, end, strlen(end));
+      was[n] = 0;
+      PlannerMerge done;
+      Source *text;
+      const Source *table = source_new(d->arena, "t.txt", was, n);
+      if (planner_merge(s, d->arena, table, &rows, &text, &done, d)) fail_msg("%s", diag_text(d));
+      assert_int_equal(done.added, 1);
+      if (text->len != m || memcmp(text->text, want, m))
+        fail_msg("%zu %d: %s", i, before, text->text);
+    }
+  session_close(s);
+  diag_free(d);
+}
+
+// A device is written, not read before: /dev/full has no end.
+static void a_device_is_no_table(void **state) {
+  (void)state;
+  const char *row = ROW("1", HASH, "prefill_gone", S1, "", "9 us, 2 GB/s");
+  const PlannerRows rows = {.v = &row, .n = 1};
+  Diag *d = diag_new();
+  Session *s = session_open(NULL, d);
+  PlannerMerge m;
+  assert_int_equal(planner_put(s, d->arena, "/dev/null", &rows, &m, d), ST_OK);
+  assert_int_equal(m.added, 1);
+  assert_int_equal(planner_put(s, d->arena, "/dev/full", &rows, &m, d), ST_INPUT);
+  assert_string_equal(d->first->what, "/dev/full: can't be written: No space left on device");
+  session_close(s);
+  diag_free(d);
+}
+
+// A row of clusters does not hold for every problem of its shape: the best of the others stays
+// behind it.
+static void rows_of_clusters_leave_the_others(void **state) {
+  (void)state;
+  Diag *d = diag_new();
+  Arena *a = d->arena;
+  Session *s = session_open(NULL, d);
+  PlannerMerge m;
+#define DECODE "dtype=bf16 d=128 group=1 causal=0 sq=1 sk=1024 work=8"
+  static const char two[] = ROW("1", HASH, "decode_span", DECODE, "cluster=2", "200.0 GB/s"),
+                    eight[] = ROW("1", HASH, "decode_span", DECODE, "cluster=8", "220.0 GB/s"),
+                    slow[] = ROW("1", HASH, "decode_span", DECODE, "cluster=4", "90.0 GB/s"),
+                    plain[] = ROW("1", HASH, "decode_span", DECODE, "stages=4", "100.0 GB/s"),
+                    better[] = ROW("1", HASH, "decode_span", DECODE, "", "210.0 GB/s");
+  const char *table = arena_printf(a, "%s\n", plain);
+  table = merged(s, a, table, two, &m, d); // in front, and no other's place
+  assert_string_equal(table, arena_printf(a, "%s\n%s\n", two, plain));
+  assert_int_equal(m.added, 1);
+  table = merged(s, a, table, eight, &m, d); // in the place of the clusters
+  assert_string_equal(table, arena_printf(a, "%s\n%s\n", eight, plain));
+  assert_int_equal(m.replaced, 1);
+  table = merged(s, a, table, better, &m, d); // in the place of the others
+  assert_string_equal(table, arena_printf(a, "%s\n%s\n", eight, better));
+  assert_int_equal(m.replaced, 1);
+  table = merged(s, a, arena_printf(a, "%s\n", two), better, &m, d); // clusters are behind: gone
+  assert_string_equal(table, arena_printf(a, "%s\n", better));
+  table = arena_printf(a, "%s\n", plain);
+  const char *hash = text_hash(s, a, "decode_span",
+                               "b=1,hq=8,sq=1,sk=1024,d=128,dtype=bf16,causal=0", "stages=4", d);
+  table =
+      arena_printf(a, "GPU | 1 | %s | decode_span | " DECODE " | stages=4 | 100.0 GB/s\n", hash);
+  assert_string_equal(merged(s, a, table, slow, &m, d), table); // none that is behind the others
+  assert_int_equal(m.added + m.replaced, 0);
+  session_close(s);
+  diag_free(d);
+}
+
+// Of a store: both, the clusters in front where they are faster; none of clusters that were
+// measured with more items than the least problem of the shape has, or with different lengths.
+static void a_store_makes_rows_of_clusters_and_of_others(void **state) {
+  (void)state;
+  Diag *d = diag_new();
+  Session *s = session_open(NULL, d);
+#define OF(...) .template_name = "decode_span", __VA_ARGS__
+#define ITEMS(n) "b=1,hq=" n ",sq=1,sk=1100,d=128,dtype=bf16"
+#define VARLEN "hq=1,sq=1,seqlens_k=1100/1100/1100/1100/1100/1100/1100/1100,d=128,dtype=bf16"
+  static const struct {
+    Line line[3];
+    const char *first, *second;
+    PlannerLeft left;
+  } cases[] = {
+      {{{OF(.us = 9, .rate = 300, .point = "stages=4", .problem = ITEMS("8"))},
+        {OF(.us = 7, .rate = 400, .point = "cluster=2", .problem = ITEMS("8"))},
+        {OF(.us = 8, .rate = 350, .point = "cluster=4", .problem = ITEMS("8"))}},
+       "cluster=2", "stages=4", LEFT_SLOWER},
+      {{{OF(.us = 7, .rate = 400, .point = "cluster=2", .problem = ITEMS("8"))},
+        {OF(.us = 6, .rate = 500, .point = "cluster=4", .problem = ITEMS("9"))},
+        {OF(.us = 9, .rate = 300, .point = "stages=4", .problem = ITEMS("15"))}},
+       "cluster=2", "stages=4", LEFT_CLUSTERS},
+      {{{OF(.us = 9, .rate = 300, .point = "cluster=2", .problem = ITEMS("8"))},
+        {OF(.us = 9, .rate = 300, .point = "stages=4", .problem = ITEMS("9"))},
+        {.us = 9, .rate = 300, .kind = "died"}},
+       "stages=4", NULL, LEFT_SLOWER},
+      {{{OF(.us = 7, .rate = 400, .point = "cluster=2", .problem = VARLEN)},
+        {OF(.us = 9, .rate = 300, .point = "stages=4", .problem = VARLEN)},
+        {.us = 9, .rate = 300, .kind = "died"}},
+       "stages=4", NULL, LEFT_CLUSTERS},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    PlannerRows r;
+    write_store(d->arena, cases[i].line, 3, d);
+    rows_of_store(s, &r, d);
+    if (r.n != 1 + (cases[i].second != NULL)) fail_msg("%zu: %d rows", i, r.n);
+    const char *want[] = {cases[i].first, cases[i].second};
+    for (int k = 0; k < r.n; k++)
+      if (!strstr(r.v[k], arena_printf(d->arena, "| %s |", want[k])))
+        fail_msg("%zu: %s", i, r.v[k]);
+    assert_int_equal(r.left[cases[i].left], 1);
+  }
+  session_close(s);
+  diag_free(d);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_the_writer_writes_is_read),
       cmocka_unit_test(other_lines_are_refused),
       cmocka_unit_test(the_fastest_of_each_shape_and_template),
+      cmocka_unit_test(all_other_bytes_stay),
+      cmocka_unit_test(a_device_is_no_table),
+      cmocka_unit_test(rows_of_clusters_leave_the_others),
+      cmocka_unit_test(a_store_makes_rows_of_clusters_and_of_others),
       cmocka_unit_test(what_was_left_out_is_told_where_nothing_is_left),
       cmocka_unit_test(only_what_compares_competes),
       cmocka_unit_test(rows_go_where_they_belong),
