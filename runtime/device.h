@@ -193,8 +193,8 @@ typedef struct InstSite {
   uint8_t way[3];  // CountWay of its reads, its writes, and what does both
 } InstSite;
 
-// Sectors of one buffer that a launch touched, in bytes, added up over launches.  DRAM sends them in
-// twos: read64 counts both of a pair where one is read, cold64 where one is read and not written.
+// Sectors of one buffer that a launch touched, in bytes, added up over launches.  DRAM sends them
+// in twos: read64 counts both of a pair where one is read, cold64 where one is read and not written.
 typedef struct BufferCount {
   char name[64];
   uint64_t bytes, read, written, either, read64, cold64;
