@@ -194,7 +194,8 @@ typedef struct InstSite {
 } InstSite;
 
 // Sectors of one buffer that a launch touched, in bytes, added up over launches.  DRAM sends them
-// in twos: read64 counts both of a pair where one is read, cold64 where one is read and not written.
+// in twos: read64 counts both of a pair where one is read, cold64 where one is read and not
+// written.
 typedef struct BufferCount {
   char name[64];
   uint64_t bytes, read, written, either, read64, cold64;
