@@ -1,5 +1,6 @@
 #include "number.h"
 
+#include <errno.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,9 @@ static void leave(locale_t before, locale_t c) {
 double number_parse(const char *text, char **end) {
   locale_t c, before = enter(&c);
   double x = strtod(text, end);
+  int range = errno;
   leave(before, c);
+  errno = range;
   return x;
 }
 

@@ -105,7 +105,8 @@ static void check_head(Check *c) {
                f->name, (unsigned long long)f->shared_bytes, STATIC_SHARED_LIMIT);
   // The CUDA C++ Programming Guide's table of technical specifications; ptxas takes more.
   if (f->local_bytes > LOCAL_LIMIT)
-    diag_error(c->diag, at, "\"%s\" declares %llu bytes of local memory; a thread has %d at most", f->name,
+    diag_error(c->diag, at,
+               "\"%s\" declares %llu bytes of local memory; a thread has %d at most", f->name,
                (unsigned long long)f->local_bytes, LOCAL_LIMIT);
   const uint32_t *n = f->reqntid[0] ? f->reqntid : f->maxntid;
   uint64_t threads = (uint64_t)n[0] * n[1] * n[2];

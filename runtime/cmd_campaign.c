@@ -27,10 +27,6 @@ typedef struct Expected {
 
 // ---- before the first launch --------------------------------------------------------------------
 
-static void put(Arena *a, Params *p, const char *name, double x) {
-  params_set(a, p, name, arena_printf(a, "%.17g", x));
-}
-
 // What is known of a variant without running it.
 static Params counted_work(Arena *a, const Operator *op) {
   const Step *step = &op->step[0];
@@ -54,7 +50,7 @@ static Params counted_work(Arena *a, const Operator *op) {
       {"chunks", (double)problem_int(op->problem, "chunks", 0)},
   };
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-    put(a, &work, fields[i].name, fields[i].value);
+    wire_put_number(a, &work, fields[i].name, fields[i].value);
   return work;
 }
 

@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -99,9 +100,9 @@ static void reply_fields(const Measurement *m, const DeviceInfo *dev, Arena *a, 
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     params_set(a, out, texts[i].name, texts[i].value);
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-    params_set(a, out, numbers[i].name, arena_printf(a, "%.17g", numbers[i].value));
+    wire_put_number(a, out, numbers[i].name, numbers[i].value);
   for (int i = 0; i < SPENT_PLACES_N; i++)
-    params_set(a, out, spent_names[i], arena_printf(a, "%.4f", m->spent.s[i]));
+    wire_put_number(a, out, spent_names[i], round(1e4 * m->spent.s[i]) / 1e4);
 }
 
 static void run_job(Cmd *c, Kept *kept, Arena *a, const Params *fields, Diag *d) {

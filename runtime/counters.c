@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../gen/number.h"
+
 // ---- the roof -----------------------------------------------------------------------------------
 // Dense peaks of an H200 at 1.98 GHz: SMs x operations a clock of an SM; DRAM as measured.
 #define PEAK(per_clock) (132 * (per_clock) * 1.98)
@@ -40,7 +42,7 @@ Status roof_parse(Arena *a, const char *text, Roof *roof, Diag *d) {
                         "--roof: no ceiling \"%s\": dram, f16, bf16, f32, f64, tensor-f16, "
                         "tensor-bf16, tensor-tf32, tensor-fp8, tensor-f64, tensor-int",
                         arena_strndup(a, at, n));
-    if (at[n] == '=') v = strtod(at + n + 1, &end);
+    if (at[n] == '=') v = number_parse(at + n + 1, &end);
     if (end == at + n || !(v > 0 && v < 1e12) || (*end && *end != ','))
       return diag_error(d, NOWHERE, "--roof: %.*s needs a rate, as dram=4491 (GB/s) or f32=66909 "
                         "(GFLOP/s)", (int)n, at);

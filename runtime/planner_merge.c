@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../gen/number.h"
 #include "outfile.h"
 #include "planner.h"
 
@@ -37,7 +38,7 @@ static double rate_of(const char *text, bool *by_bytes) {
     if (!at) continue;
     while (at > text && strchr("0123456789.", at[-1])) at--;
     *by_bytes = units[i].bytes;
-    return strtod(at, NULL) * units[i].factor;
+    return number_parse(at, NULL) * units[i].factor;
   }
   return 0;
 }

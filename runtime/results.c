@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../gen/number.h"
 #include "store.h"
 #include "wire.h"
 
@@ -62,7 +63,7 @@ static const char *read_value(Arena *a, const char *p, const char **out) {
   size_t n = strspn(p, "+-.0123456789eE");
   *out = arena_strndup(a, p, n);
   char *end;
-  strtod(*out, &end);
+  number_parse(*out, &end);
   return n && !*end ? p + n : NULL;
 }
 

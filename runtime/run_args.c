@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../gen/number.h"
 #include "run_ptx.h"
 
 static const RunType run_types[] = {
@@ -44,7 +45,7 @@ static bool parse_element(const RunType *t, const char *text, uint8_t *out) {
   errno = 0;
   if (!*text || isspace((unsigned char)*text)) return false;
   if (t->dtype != DT_COUNT) {
-    double v = strtod(text, &end);
+    double v = number_parse(text, &end);
     if (*end || end == text || (isinf(v) && errno == ERANGE)) return false;
     dtype_store(t->dtype, out, v);
     return !isfinite(v) || isfinite(dtype_load(t->dtype, out));
@@ -217,7 +218,7 @@ Status run_tolerance(Arena *a, const char *text, Tolerance *out, Diag *d) {
                  : n == 4 && !memcmp(at, "ulps", 4) ? &out->ulps
                                                     : NULL;
     char *end = (char *)at;
-    double v = to && at[n] ? strtod(at + n + 1, &end) : -1;
+    double v = to && at[n] ? number_parse(at + n + 1, &end) : -1;
     if (!to || !(v >= 0) || !isfinite(v) || (*end && *end != ','))
       return BAD("--tolerance: \"%s\" is not abs=A, rel=R or ulps=U with numbers of 0 and more",
                  arena_strdup(a, at));

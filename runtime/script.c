@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../gen/lua_env.h"
+#include "../gen/number.h"
 
 struct Script {
   Session *session;
@@ -291,7 +292,7 @@ static void push_fields(lua_State *L, const Params *fields) {
   lua_newtable(L);
   for (int i = 0; i < fields->n; i++) {
     char *end;
-    double x = strtod(fields->v[i].value, &end);
+    double x = number_parse(fields->v[i].value, &end);
     if (end != fields->v[i].value && !*end)
       lua_pushnumber(L, x);
     else

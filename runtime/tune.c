@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../gen/number.h"
 #include "interrupt.h"
 #include "json.h"
 #include "parse.h"
@@ -180,10 +181,6 @@ static bool worth_running(Tuner *t, const Run *r, const Params *params, const Pr
 
 // ---- the worker's part --------------------------------------------------------------------------
 
-static void put_number(Arena *a, Params *p, const char *name, double x) {
-  params_set(a, p, name, arena_printf(a, "%.17g", x));
-}
-
 // Fields that only some jobs have.
 static const char *const optional_fields[] = {"checks", "hook", "target", "steps"};
 
@@ -209,11 +206,11 @@ static Params job_fields(Tuner *t, const Run *r, const Params *params, const Pro
   if (build->sm)
     params_set(a, &job, "target",
                arena_printf(a, "sm_%d%.*s", build->sm, build->sm_suffix != 0, &build->sm_suffix));
-  put_number(a, &job, "samples", t->opts.samples ? t->opts.samples : r->samples);
-  put_number(a, &job, "threads", t->opts.threads);
-  put_number(a, &job, "grid", t->opts.grid);
-  put_number(a, &job, "hot", t->opts.hot);
-  put_number(a, &job, "graph", t->opts.graph);
+  wire_put_number(a, &job, "samples", t->opts.samples ? t->opts.samples : r->samples);
+  wire_put_number(a, &job, "threads", t->opts.threads);
+  wire_put_number(a, &job, "grid", t->opts.grid);
+  wire_put_number(a, &job, "hot", t->opts.hot);
+  wire_put_number(a, &job, "graph", t->opts.graph);
   if (t->opts.steps)
     params_set(a, &job, "steps", arena_printf(a, "%llu", (unsigned long long)t->opts.steps));
   params_set(a, &job, "stamp", tune_stamp(a));
@@ -266,7 +263,7 @@ Status tune_resume(Tuner *t, const DeviceInfo *dev, Diag *d) {
 
 static bool same_value(const char *x, const char *y) {
   char *end_x, *end_y;
-  double a = strtod(x, &end_x), b = strtod(y, &end_y);
+  double a = number_parse(x, &end_x), b = number_parse(y, &end_y);
   bool numbers = *x && *y && !*end_x && !*end_y; // JSON writes 1e3 as it likes
   return numbers ? a == b && (fabs(a) < 0x1p53 || !strcmp(x, y)) : !strcmp(x, y);
 }
@@ -307,7 +304,7 @@ static bool take_stored(Tuner *t, const Params *job, Outcome *out) {
 
 void tune_json_field(Json *j, const Param *f) {
   char *end;
-  double x = strtod(f->value, &end);
+  double x = number_parse(f->value, &end);
   static const char *const texts[] = {"hash",   "texts",       "prediction",
                                       "driver", "device_name", "why"};
   bool text = !strcmp(f->name, "seed") && strlen(f->value) > 15; // more digits than a number keeps
@@ -348,7 +345,7 @@ Status tune_run(Tuner *t, const Run *r, int point, double expected, const char *
   params_set(t->arena, &out->fields, "point", out->point[0] ? out->point : "defaults");
   params_set(t->arena, &out->fields, "kind", outcome_name(out->kind));
   params_set(t->arena, &out->fields, "why", out->why);
-  if (expected > 0) put_number(t->arena, &out->fields, "expected_us", expected);
+  if (expected > 0) wire_put_number(t->arena, &out->fields, "expected_us", expected);
   if (prediction) params_set(t->arena, &out->fields, "prediction", prediction);
   if (st || out->kind == OUT_AGAIN || out->stored) return st; // nothing was found out
   return store_outcome(t, r, &job, out, d);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../gen/number.h"
 #include "verify_gates.h"
 
 // The fixed problem and input of tests/data/make_expect.py.
@@ -44,6 +45,13 @@ void expect_inputs(AttnInputs *in) {
   host_fill_with(&in->v, whole, &(Whole){3, 1, dim, 1.0 / 64});
 }
 
+// The number that a line ends with, where it has one.
+static void last_number(const char *text, double *out) {
+  char *end;
+  double x = number_parse(text, &end);
+  if (end != text) *out = x;
+}
+
 // Reads the case's lines into o [query][head][dim] and lse [head][query].  False: no such case.
 static bool read_case(const Source *rows, int64_t dim, bool causal, double *o, double *lse) {
   bool inside = false, found = false;
@@ -52,17 +60,16 @@ static bool read_case(const Source *rows, int64_t dim, bool causal, double *o, d
     const char *text = source_line(rows, n, &len);
     char line[96];
     snprintf(line, sizeof line, "%.*s", (int)(len < sizeof line ? len : sizeof line - 1), text);
-    int a, b, e;
-    double x;
+    int a, b, e, at = 0;
     if (sscanf(line, "case %d %d", &a, &b) == 2) {
       inside = a == dim && b == causal;
       found |= inside;
     }
     if (!inside) continue;
-    if (sscanf(line, "lse %d %d %lf", &a, &b, &x) == 3 && a < HEADS && b < SEQLEN_Q)
-      lse[a * SEQLEN_Q + b] = x;
-    if (sscanf(line, "o %d %d %d %lf", &a, &b, &e, &x) == 4 && a < HEADS && b < SEQLEN_Q && e < dim)
-      o[(b * HEADS + a) * dim + e] = x;
+    if (sscanf(line, "lse %d %d %n", &a, &b, &at) == 2 && a < HEADS && b < SEQLEN_Q)
+      last_number(line + at, &lse[a * SEQLEN_Q + b]);
+    if (sscanf(line, "o %d %d %d %n", &a, &b, &e, &at) == 3 && a < HEADS && b < SEQLEN_Q && e < dim)
+      last_number(line + at, &o[(b * HEADS + a) * dim + e]);
   }
   return found;
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../gen/number.h"
+
 static void put_escaped(FILE *f, const char *s) {
   for (; *s; s++) {
     if (*s == '\t' || *s == '\n' || *s == '%')
@@ -59,7 +61,13 @@ bool wire_parse(Arena *a, const char *line, const char **verb, Params *fields) {
   return true;
 }
 
+void wire_put_number(Arena *a, Params *fields, const char *name, double x) {
+  char text[NUMBER_BYTES];
+  number_text(x, text);
+  params_set(a, fields, name, text);
+}
+
 double wire_number(const Params *fields, const char *name) {
   const char *v = params_get(fields, name);
-  return v ? strtod(v, NULL) : 0;
+  return v ? number_parse(v, NULL) : 0;
 }

@@ -4,16 +4,21 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <locale.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "counters.h"
 #include "json.h"
 #include "number.h"
-#include "problem.h"
 #include "ptx.h"
+#include "results.h"
+#include "run_ptx.h"
+#include "verify_gates.h"
+#include "wire.h"
 
 static void shortest_that_reads_back(void **state) {
   (void)state;
@@ -43,6 +48,18 @@ static bool comma_locale(void) {
   return system(command) == 0 && set;
 }
 
+// What a line lacks stays NaN.
+static void a_committed_row(Arena *a, Diag *d) {
+  static const char rows[] = "case 8 0\nlse 1 0 -0.25\no 0 1 3 1.5\no 0 1 4\n";
+  Problem *p;
+  Reference ref;
+  if (problem_parse(a, "hq=2,d=8", &p, d)) fail_msg("%s", diag_text(d));
+  assert_true(expect_row(source_new(a, "rows", rows, sizeof rows - 1), p, &ref));
+  assert_true(ref.lse[2] == -0.25 && isnan(ref.lse[3]));
+  assert_true(ref.o[19] == 1.5 && isnan(ref.o[20]));
+  reference_free(&ref);
+}
+
 static void a_decimal_comma_changes_nothing(void **state) {
   (void)state;
   if (!comma_locale()) skip();
@@ -63,6 +80,21 @@ static void a_decimal_comma_changes_nothing(void **state) {
   double x;
   memcpy(&x, m->vars[0].init, sizeof x);
   assert_true(x == 1.5);
+  Tolerance tol;
+  RunArg arg;
+  Roof roof = roof_h200;
+  Params fields = {0};
+  if (run_tolerance(a, "abs=0.5,rel=0.25", &tol, d) || roof_parse(a, "dram=1.5", &roof, d) ||
+      run_arg_parse(a, "f32:0.125", 0, &arg, d))
+    fail_msg("%s", diag_text(d));
+  assert_true(tol.abs == 0.5 && tol.rel == 0.25 && roof.read_gbs == 1.5);
+  assert_memory_equal(arg.data, &(float){0.125f}, 4);
+  assert_int_equal(run_arg_parse(a, "f32:1e400", 0, &arg, d), ST_INPUT); // errno comes through
+  assert_true(result_parse(a, "{\"us\": 1.5}", &fields));
+  assert_true(wire_number(&fields, "us") == 1.5);
+  wire_put_number(a, &fields, "us", 2.5);
+  assert_string_equal(params_get(&fields, "us"), "2.5");
+  a_committed_row(a, d);
   assert_string_equal(localeconv()->decimal_point, ","); // the host's own is as it was
   setlocale(LC_ALL, "C");
   diag_free(d);
