@@ -150,7 +150,7 @@ static const Case latent_cases[] = {
     // two items of two pieces, and one beside items that are not for a pair; rows one after the other
     {{{"pair", "1"}}, "b=2,hq=4,hkv=1,sq=1,sk=128,chunks=4"},
     {{{"pair", "1"}}, "b=1,hq=2,hkv=1,sq=9,sk=200,causal=1,chunks=3"},
-    {{{"flight", "2"}}, "b=1,hq=4,hkv=1,sq=1,sk=200,chunks=1"},
+    {{{"wide", "1"}}, "b=2,hq=4,hkv=1,sq=1,sk=67,page=17,chunks=3"},
 };
 enum { LATENT_CASES = sizeof latent_cases / sizeof *latent_cases };
 

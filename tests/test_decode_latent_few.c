@@ -74,17 +74,16 @@ static void rules(void **state) {
                                    1 + i % 3));
 }
 
-// A tile that is asked for in parts; the second launch beside the first one.
-static void parts_of_a_tile(void **state) {
-  static const char *const given[] = {"flight=2", "flight=6 tile_q=32", "flight=3 fused=0 early=1"};
+// Copies of 512 bytes of a row: the last rows of a tile, pages of any size, heads beside each other.
+static void wide_copies(void **state) {
+  static const char *const problems[] = {
+      "b=2,hq=16,hkv=1,sq=1,sk=61,chunks=2", "b=1,hq=6,hkv=3,sq=2,sk=197,chunks=5",
+      "hq=16,hkv=1,sq=2,seqlens_k=130/0/37/1,page=24,causal=1,chunks=3"};
   Fixture *f = *state;
   for (int i = 0; i < 3; i++)
-    pass(f, given[i], arena_printf(f->a, "b=%d,hq=20,hkv=1,sq=1,sk=%d,dtype=bf16,chunks=%d", 3 - i,
-                                   70 + 190 * i, 2 + 2 * i));
-  for (uint64_t seed = 1; seed <= 2; seed++)
-    fixture_sanitized(f, seed == 1 ? "decode_latent_few flight=2"
-                                   : "decode_latent_few flight=5 fused=0 early=1 team=4",
-                      "b=2,hq=16,hkv=1,sq=1,sk=200,d=576,dtype=bf16,chunks=3", seed);
+    pass(f, i % 2 ? "wide=1 tile_q=32" : "wide=1", arena_printf(f->a, "%s,dtype=bf16", problems[i]));
+  fixture_sanitized(f, "decode_latent_few wide=1",
+                    "hq=16,hkv=1,sq=1,seqlens_k=70/0/150,page=16,d=576,dtype=bf16,chunks=3", 1);
 }
 
 // An item's two pieces are a cluster's: pairs in several rounds of one cluster; fewer rows than a
@@ -120,8 +119,6 @@ static void what_is_refused(void **state) {
       {"decode_latent_few tile_q=64", "hq=16,hkv=1,sq=1,sk=5,d=576,dtype=bf16", "tile_q=64"},
       {"decode_latent_few check=1", "hq=16,hkv=1,sq=1,sk=5,d=576,dtype=bf16",
        "check: for keys in pages"},
-      {"decode_latent_few early=1", "hq=16,hkv=1,sq=1,sk=5,d=576,dtype=bf16",
-       "early: of the second launch, without fused"},
       {"decode_latent_few pair=1 tile_q=32", "hq=16,hkv=1,sq=1,sk=5,d=576,dtype=bf16",
        "pair: of 16 rows, fused"},
   };
@@ -134,7 +131,7 @@ int main(void) {
       cmocka_unit_test(items_of_one_tile),      cmocka_unit_test(pages_and_lengths),
       cmocka_unit_test(maxima_raised_late),     cmocka_unit_test(rules),
       cmocka_unit_test(sanitized),              cmocka_unit_test(what_is_refused),
-      cmocka_unit_test(parts_of_a_tile),
+      cmocka_unit_test(wide_copies),
       cmocka_unit_test(pairs_of_pieces),
   };
   return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
