@@ -48,6 +48,10 @@
   F("createpolicy", ".fractional (.L2::evict_last|.L2::evict_normal|.L2::evict_first|"             \
     ".L2::evict_unchanged){(.L2::evict_first|.L2::evict_unchanged)}.b64", "d:b64 a:f32?", 74,      \
     80, ALU, "-", createpolicy)                                                                    \
+  F("createpolicy", ".range{.global}(.L2::evict_last|.L2::evict_normal|.L2::evict_first|"          \
+    ".L2::evict_unchanged){(.L2::evict_first|.L2::evict_unchanged)}.b64",                          \
+    "d:b64 [a] b:u32 c:u32", 74, 80, ALU, "-", createpolicy)                                       \
+  F("createpolicy", ".cvt.L2 .b64", "d:b64 a:b64", 74, 80, ALU, "-", createpolicy)                 \
   F("atom", "{(.relaxed|.acquire|.release|.acq_rel)}{" SCOPE "}{" ATSPACE "}.cas T.b16",           \
     "d:T [a] b:T c:T", 63, 70, LSU, "RW", atom)                                                    \
   F("atom", "{(.relaxed|.acquire|.release|.acq_rel)}{" SCOPE "}{" ATSPACE "}.cas T(.b32|.b64)",    \
