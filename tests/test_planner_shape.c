@@ -268,6 +268,69 @@ static void the_features_sweep_measures_what_is_asked_for(void **state) {
   diag_free(d);
 }
 
+// So are those of `sweep decode_rows`: for an engine's problems, which gives lengths on the device;
+// and each of its clusters makes a row.  `size=small` has the same points, which can be built, too.
+static void the_decode_sweep_measures_what_is_asked_for(void **state) {
+  (void)state;
+#define STEP(type, group, sk, work) \
+  "dtype=" type " d=128 group=" group " causal=0 sq=1 sk=" sk " work=" work
+#define LATENT(sk, work)                                                                          \
+  "dtype=bf16 d=576 group=16 causal=0 sq=1 sk=" sk " work=" work " dv=512 shared=1"
+  static const struct { const char *problem, *built, *shape; int runs; } asked[] = {
+      {"b=1,hq=32,hkv=8,sq=1,sk=20000,d=128,dtype=bf16", "", STEP("bf16", "4", "16384", "8"), 1},
+      {"b=8,hq=32,hkv=8,sq=1,sk=8192,d=128,dtype=bf16", "", STEP("bf16", "4", "8192", "64"), 1},
+      {"b=8,hq=32,hkv=8,sq=1,sk=9000,d=128,dtype=bf16,page=16", "",
+       STEP("bf16", "4", "8192", "64") " paged=1 page=16", 1},
+      {"b=9,hq=32,hkv=8,sq=1,sk=9000,d=128,dtype=bf16,page=16", "varlen=1",
+       STEP("bf16", "4", "8192", "64") " varlen=1 paged=1 page=16", 1},
+      {"hq=32,hkv=8,sq=1,seqlens_k=8200/1/2/3/4/5/6/7,d=128,dtype=bf16,page=64", "",
+       STEP("bf16", "4", "8192", "64") " varlen=1 paged=1 page=64", 1},
+      {"b=1,hq=8,hkv=8,sq=1,sk=16384,d=128,dtype=bf16,dtype_kv=e4m3", "",
+       STEP("bf16/e4m3", "1", "16384", "8"), 1},
+      {"b=8,hq=32,hkv=8,sq=1,sk=9000,d=128,dtype=bf16,dtype_kv=e4m3,page=64,descale=1", "",
+       STEP("bf16/e4m3", "4", "8192", "64") " paged=1 page=64", 1},
+      {"b=16,hq=16,hkv=1,sq=1,sk=16384,d=576,dv=512,shared=1,dtype=bf16", "",
+       LATENT("16384", "16"), 2}, // of both templates
+  };
+  Setup u = {.d = diag_new()};
+  Arena *a = u.d->arena;
+  u.s = session_open(NULL, u.d);
+  for (int small = 0; small < 2; small++) {
+    Script *script;
+    Params given = {0};
+    int n, clusters = 0;
+    if (small) params_set(a, &given, "size", "small");
+    if (script_open(u.s, "decode_rows", &given, NULL, &script, u.d)) fail_msg("%s", diag_text(u.d));
+    const Run *r = script_runs(script, &n);
+    assert_int_equal(n, 5 + 6 + 2 * 2 + 4 + 2 + 3 * 2);
+    for (size_t i = 0; i < sizeof asked / sizeof *asked && !small; i++) {
+      const Params built = params_of(u.d, asked[i].built);
+      const char *shape = planner_shape_of(a, problem_of(u.d, asked[i].problem), &built);
+      assert_string_equal(shape, asked[i].shape);
+      int found = 0;
+      for (int k = 0; k < n; k++) found += !strcmp(planner_shape(a, r[k].problem), shape);
+      if (found != asked[i].runs) fail_msg("%s: %d runs", shape, found);
+    }
+    for (int k = 0; k < n; k++)
+      for (int i = 0; i < r[k].npoints; i++) {
+        const PlannerRow row = {.template_name = r[k].template_name, .params = r[k].points[i],
+                                .shape = planner_shape(a, r[k].problem)};
+        bool one = !strstr(row.params, "cluster=") || strstr(row.params, "cluster=1 ");
+        if (one && !small) continue; // test_tune builds them
+        Fit least = planner_row_fit(u.s, a, &row);
+        if (least.step != FIT_DONE) fail_msg("%s, %s: %s", r[k].name, row.params, least.why);
+        if (!planner_row_clusters(u.s, a, &row, &least, r[k].problem))
+          fail_msg("%s, %s: makes no row", r[k].name, row.params);
+        assert_int_equal(least.clusters > 0, !one);
+        clusters += !one;
+      }
+    assert_int_equal(clusters, 2 * 5 + 3 + 3 + 2 + 2); // 8 items; 8 rows; 64; 32; pages
+    script_close(script);
+  }
+  session_close(u.s);
+  diag_free(u.d);
+}
+
 // Every row of the table that comes with the program is found for the problems of its shape, the
 // least one and a larger one; without a name, too, but where a better template has no row.
 static void the_built_in_rows_are_found(void **state) {
@@ -307,6 +370,7 @@ int main(void) {
       cmocka_unit_test(rows_of_a_width_come_first),
       cmocka_unit_test(rows_of_a_page_size_come_first),
       cmocka_unit_test(the_features_sweep_measures_what_is_asked_for),
+      cmocka_unit_test(the_decode_sweep_measures_what_is_asked_for),
       cmocka_unit_test(the_built_in_rows_are_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -440,8 +440,9 @@ static void wrong_scripts_are_told_apart(void **state) {
 static void built_in_scripts_can_be_run(void **state) {
   (void)state;
   static const char *const devices[] = {"cuda", "sim"};
-  static const char *const names[] = {"prefill_rows", "features_rows", "prefill_f32", "ceilings",
-                                      "quickstart",   "foundation",    "prefill",     "decode"};
+  static const char *const names[] = {"prefill_rows", "features_rows", "decode_rows",
+                                      "prefill_f32",  "ceilings",      "quickstart",
+                                      "foundation",   "prefill",       "decode"};
   const DeviceInfo h200 = {.name = "H200", .sm = 90, .sm_suffix = 'a', .smem_optin = 232448};
   for (size_t i = 0; i < 2 * sizeof names / sizeof *names; i++) {
     const char *name = names[i / 2];
