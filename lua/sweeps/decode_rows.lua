@@ -164,11 +164,9 @@ local makers = {
   latent = function()
     local rest = ",d=576,dv=512,shared=1"
     for _, shape in ipairs(shapes.latent) do
-      add("latent", "decode_latent", shape, rest, { { fused = 1 }, { fused = 0 } })
-      add("latent", "decode_latent_few", shape, rest, {
-        { fused = 1, flight = 8 }, { fused = 1, flight = 4 },
-        { fused = 0, flight = 8 }, { fused = 0, flight = 4 },
-      })
+      for _, template in ipairs { "decode_latent", "decode_latent_few" } do
+        add("latent", template, shape, rest, { { fused = 1 }, { fused = 0 } })
+      end
     end
   end,
 }
