@@ -81,8 +81,12 @@ static void wide_copies(void **state) {
       "hq=16,hkv=1,sq=2,seqlens_k=130/0/37/1,page=24,causal=1,chunks=3"};
   Fixture *f = *state;
   for (int i = 0; i < 3; i++)
-    pass(f, i % 2 ? "wide=1 tile_q=32" : "wide=1", arena_printf(f->a, "%s,dtype=bf16", problems[i]));
-  fixture_sanitized(f, "decode_latent_few wide=1",
+    pass(f, i % 2 ? "wide=1 tile_q=32 quick=1" : "wide=1",
+         arena_printf(f->a, "%s,dtype=bf16", problems[i]));
+  pass(f, "quick=1", "b=3,hq=20,hkv=2,sq=2,sk=197,dtype=f16,causal=1,chunks=5");
+  pass(f, "quick=1 wide=1", "b=0,hq=16,hkv=1,sq=1,sk=5,dtype=bf16");
+  pass(f, "quick=1", "b=2,hq=16,hkv=1,sq=0,sk=5,dtype=bf16");
+  fixture_sanitized(f, "decode_latent_few wide=1 quick=1",
                     "hq=16,hkv=1,sq=1,seqlens_k=70/0/150,page=16,d=576,dtype=bf16,chunks=3", 1);
 }
 
