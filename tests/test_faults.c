@@ -100,6 +100,8 @@ static const Fault faults[] = {
     {"mbarrier phases", "mbar_arrivals", 1, 64, "3 arrivals at the mbarrier", "LBTA"},
     {"mbarrier bytes", "mbar_bytes_missing", 1, 64, "deadlock", "LBTW"},
     {"mbarrier bytes", "mbar_bytes_many", 1, 64, "deadlock", "LBTW"},
+    {"clusters", "peer_write", 2, 32, "data race:|shared memory", "LBTAO"},
+    {"clusters", "peer_ended", 2, 32, "that block has ended", "LBT"},
     {"setmaxnreg", "regs_warp_ended", 1, 128, "of the warpgroup ended without executing", "LBT"},
     {"setmaxnreg", "regs_other_place", 1, 128, "the warpgroup execute the setmaxnreg of", "LBTO"},
     {"mbarrier not fenced", "mbar_init_fence", 1, 64,
