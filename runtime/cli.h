@@ -104,15 +104,13 @@ enum { // the same as bits, for the table of options
     "leave the L2 cache warm between launches")                                                    \
   X(GRAPH, "graph", 0, FLAG, "", IN_BENCH | IN_SWEEP | IN_WORKER, "time a CUDA graph's replay")    \
   X(OUT, "out", 0, TEXT, "DIR", IN_SWEEP | IN_CAMPAIGN, "folder of the results; out/ by default")  \
-  X(LIMIT, "limit", 0, COUNT, "N", IN_SWEEP, "only the first N variants")                          \
+  X(FIRST, "first", 0, COUNT, "N", IN_SWEEP, "only the first N variants")                          \
   X(AGAIN, "again", 0, FLAG, "", IN_SWEEP, "measure what the store has already, too")              \
   X(FROM, "from", 0, TEXT, "STORE.jsonl", IN_PLAN,                                                 \
     "rows of the planner's table from a sweep's results")                                          \
   X(INTO, "into", 0, TEXT, "TABLE.txt", IN_PLAN | IN_SWEEP,                                        \
     "put the rows that the results make into this table")                                          \
-  X(STEPS, "limit", 0, NUMBER, "N", IN_PTX | IN_VERIFY | IN_BENCH | IN_WORKER,                     \
-    "sim: at most N warp instructions a launch; 0: any number")                                    \
-  X(SWEEP_STEPS, "steps", 0, NUMBER, "N", IN_SWEEP | IN_CAMPAIGN,                                  \
+  X(STEPS, "steps", 0, NUMBER, "N", IN_PTX | IN_TIMED,                                             \
     "sim: at most N warp instructions a launch; 0: any number")                                    \
   X(SANITIZE, "sanitize", 0, FLAG, "", IN_TIMED | IN_RUN,                                          \
     "sim: look for data races, barrier misuse and unfinished copies")                              \

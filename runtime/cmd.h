@@ -24,7 +24,6 @@ CLI_VERBS(X)
 #undef X
 
 Status cmd_session(Cmd *c, Session **out); // with --templates
-uint64_t cmd_step_limit(const Cmd *c);     // --limit, of sweeps --steps; 0: none
 void cmd_schedule(Cmd *c, uint64_t seed); // of what runs on the open device from now on
 Status cmd_device(Cmd *c, Device **out);   // --device, --threads, --isa, --seed
 Status cmd_problem(Cmd *c, Problem **out); // --problem: a name or values

@@ -173,7 +173,7 @@ Status subject_open(Cmd *c, Subject *out) {
   out->opts.threads = (int)c->cli->number[OPT_THREADS];
   out->opts.program = c->program;
   out->opts.sanitize = cli_has(c->cli, OPT_SANITIZE);
-  out->opts.step_limit = cmd_step_limit(c);
+  out->opts.step_limit = c->cli->number[OPT_STEPS];
   out->opts.schedule = c->cli->number[OPT_SCHEDULE];
   out->opts.save_dir = c->cli->text[OPT_SAVE];
   out->opts.plan = (PlanOpts){.grid = out->opts.grid, .build = out->opts.build};

@@ -12,17 +12,13 @@ Status cmd_session(Cmd *c, Session **out) {
   return c->session ? ST_OK : ST_INPUT;
 }
 
-uint64_t cmd_step_limit(const Cmd *c) {
-  return c->cli->number[cli_has(c->cli, OPT_STEPS) ? OPT_STEPS : OPT_SWEEP_STEPS];
-}
-
 void cmd_schedule(Cmd *c, uint64_t seed) {
   const Cli *cli = c->cli;
   SimOpts opts = {.threads = (int)cli->number[OPT_THREADS],
                   .isa = cli->text[OPT_ISA],
                   .seed = seed,
                   .completion = sim_completion_of(seed),
-                  .step_limit = cmd_step_limit(c),
+                  .step_limit = c->cli->number[OPT_STEPS],
                   .sanitize = cli_has(cli, OPT_SANITIZE),
                   // times on sim are made of counts; else they are taken where they are asked for
                   .counters = cli->verb == CLI_COUNTERS || IN_MODELLED >> cli->verb & 1};
@@ -32,7 +28,7 @@ void cmd_schedule(Cmd *c, uint64_t seed) {
 // What only the interpreter can do is never left out in silence.
 static Status refuse_sim_options(Cmd *c, const char *device) {
   static const CliOptId only[] = {OPT_SANITIZE, OPT_SCHEDULES, OPT_SCHEDULE,
-                                   OPT_STEPS,    OPT_SWEEP_STEPS, OPT_ISA};
+                                   OPT_STEPS,    OPT_ISA};
   for (size_t i = 0; i < sizeof only / sizeof *only; i++)
     if (cli_has(c->cli, only[i]))
       return diag_error(c->diag, NOWHERE,

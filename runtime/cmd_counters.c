@@ -10,7 +10,7 @@
 void cmd_count(Cmd *c) {
   const Cli *cli = c->cli;
   SimOpts opts = {.threads = (int)cli->number[OPT_THREADS], .isa = cli->text[OPT_ISA],
-                  .step_limit = cmd_step_limit(c), .counters = true};
+                  .step_limit = c->cli->number[OPT_STEPS], .counters = true};
   device_sim_opts(c->device, &opts);
 }
 

@@ -16,8 +16,8 @@ typedef struct Sweep {
   const char *broken;
 } Sweep;
 
-static int64_t points_to_try(const Run *r, int64_t limit) {
-  return limit && limit < r->npoints ? limit : r->npoints;
+static int64_t points_to_try(const Run *r, int64_t first) {
+  return first && first < r->npoints ? first : r->npoints;
 }
 
 // Which points are the store's: names where others were measured now.
@@ -79,11 +79,11 @@ static Status one_run(Sweep *s, const Run *r, int64_t n) {
 static Status all_runs(Sweep *s) {
   int n;
   const Run *runs = script_runs(s->script, &n);
-  int64_t limit = (int64_t)s->c->cli->number[OPT_LIMIT], total = 0;
-  for (int i = 0; i < n; i++) total += points_to_try(&runs[i], limit);
+  int64_t first = (int64_t)s->c->cli->number[OPT_FIRST], total = 0;
+  for (int i = 0; i < n; i++) total += points_to_try(&runs[i], first);
   progress_begin(&s->progress, stderr, "variants", total);
   Status st = ST_OK;
-  for (int i = 0; i < n && !st; i++) st = one_run(s, &runs[i], points_to_try(&runs[i], limit));
+  for (int i = 0; i < n && !st; i++) st = one_run(s, &runs[i], points_to_try(&runs[i], first));
   progress_clear(&s->progress);
   return st;
 }

@@ -16,19 +16,16 @@ static const char *own_program(Cmd *c) {
 
 // The options that a worker takes over as they were given.
 static const char *const *worker_args(Cmd *c) {
-  static const CliOptId passed[] = {OPT_DEVICE, OPT_THREADS,   OPT_ISA,      OPT_SEED,    OPT_HOOK,
-                                    OPT_TARGET, OPT_TEMPLATES, OPT_SCHEDULE, OPT_SANITIZE};
+  static const CliOptId passed[] = {OPT_DEVICE, OPT_THREADS,   OPT_ISA,      OPT_SEED,
+                                    OPT_HOOK,   OPT_TARGET,    OPT_TEMPLATES, OPT_SCHEDULE,
+                                    OPT_SANITIZE, OPT_STEPS};
   enum { N = sizeof passed / sizeof *passed };
-  const char **args = arena_array(c->arena, const char *, 2 * N + 3);
+  const char **args = arena_array(c->arena, const char *, 2 * N + 1);
   int n = 0;
   for (int i = 0; i < N; i++) {
     if (!cli_has(c->cli, passed[i])) continue;
     args[n++] = arena_printf(c->arena, "--%s", cli_opts[passed[i]].name);
     if (cli_opts[passed[i]].takes != TAKES_FLAG) args[n++] = c->cli->text[passed[i]];
-  }
-  if (cli_has(c->cli, OPT_SWEEP_STEPS)) {
-    args[n++] = arena_printf(c->arena, "--%s", cli_opts[OPT_STEPS].name);
-    args[n++] = c->cli->text[OPT_SWEEP_STEPS];
   }
   return args;
 }
@@ -42,7 +39,7 @@ Status cmd_tune_opts(Cmd *c, Session *s, const Script *script, TuneOpts *out) {
       .grid = (uint32_t)cli->number[OPT_GRID],
       .samples = (int)cli->number[OPT_SAMPLES],
       .threads = (int)cli->number[OPT_THREADS],
-      .steps = cli_has(cli, OPT_SWEEP_STEPS) ? cli->number[OPT_SWEEP_STEPS] : 0,
+      .steps = cli->number[OPT_STEPS],
       .hot = cli_has(cli, OPT_HOT),
       .graph = cli_has(cli, OPT_GRAPH),
   };

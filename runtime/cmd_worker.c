@@ -65,7 +65,7 @@ static Status read_job(Cmd *c, Arena *a, const Params *fields, Job *job, Diag *d
                         .stage = say_stage,
                         .ctx = a}};
   VerifyOpts *verify = &job->opts.verify;
-  verify->step_limit = cmd_step_limit(c);
+  verify->step_limit = c->cli->number[OPT_STEPS];
   verify->sanitize = cli_has(c->cli, OPT_SANITIZE); // exact sizes of buffers, too
   Status st = cmd_build_opts(c, &verify->build);
   if (st) return st;

@@ -88,7 +88,7 @@ char *reproduce_end(Arena *a, const Session *s, const VerifyOpts *opts, char *te
   if (opts->schedule)
     text = arena_printf(a, "%s --schedule %llu", text, (unsigned long long)opts->schedule);
   if (opts->step_limit)
-    text = arena_printf(a, "%s --limit %llu", text, (unsigned long long)opts->step_limit);
+    text = arena_printf(a, "%s --steps %llu", text, (unsigned long long)opts->step_limit);
   return text;
 }
 

@@ -192,7 +192,7 @@ static void the_repeating_command_is_whole(void **state) {
   VerifyOpts sanitized = {.sanitize = true, .schedule = 4, .step_limit = 999999, .grid = 3};
   v = fixture_verify(f, "ceiling_copy", "words=99", &sanitized, ST_OK);
   assert_non_null(strstr(v.reproduce, " --problem words=99 --device sim --grid 3 --sanitize "
-                                      "--schedule 4 --limit 999999"));
+                                      "--schedule 4 --steps 999999"));
   assert_string_equal(v.gate[2].name, "--grid");
   assert_string_equal(verdict_passed(f->a, &v), "3 gates passed, and the sanitizer");
 }
