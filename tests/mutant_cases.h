@@ -150,7 +150,7 @@ static const Case latent_cases[] = {
     {{{0}}, "b=33,hq=1,sq=1,seqlens_k=seed:3,sk=20,chunks=2"}, // more sequences than lanes
     // decode_latent_few alone: its larger tile of rows, pieces and whole items
     {{{"tile_q", "32"}, {"chains", "2"}}, "b=2,hq=27,hkv=1,sq=2,sk=200,causal=1,chunks=3"},
-    // two items of two pieces, and one beside items that are not for a pair; rows one after the other
+    // two items of two pieces, one beside items that are not for a pair; rows one after the other
     {{{"pair", "1"}}, "b=2,hq=4,hkv=1,sq=1,sk=128,chunks=4"},
     {{{"pair", "1"}}, "b=1,hq=2,hkv=1,sq=9,sk=200,causal=1,chunks=3"},
     {{{"wide", "1"}}, "b=2,hq=4,hkv=1,sq=1,sk=67,chunks=3"},

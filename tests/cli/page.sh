@@ -19,7 +19,7 @@ bin=$(dirname "$(realpath "$1")") page=$(realpath "$2") write=${3:-}
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-mkdir -p "$scratch/in/mine/templates" "$scratch/in/build" "$scratch/bin"
+mkdir -p "$scratch/in/mine/templates" "$scratch/in/out" "$scratch/in/build" "$scratch/bin"
 export PATH="$scratch/bin:$bin:$PATH" PTXSMITH_LIBCUDA=$scratch/no-driver
 
 for f in ptxsmith libptxsmith.a libptxsmith.so libptxsmith.so.0; do
