@@ -207,7 +207,8 @@ static void in_spans(void **state) {
       {SPAN "warm=2 helpers=1 q_regs=0", "b=5,hq=2,hkv=2,sq=1,sk=90,d=96,dtype=bf16,chunks=13"},
       {SPAN "quick=1 tile_q=4", "b=2,hq=10,hkv=2,sq=2,sk=150,d=64,dtype=f16,chunks=7"},
       {SPAN "quick=1", "b=2,hq=2,sq=0,sk=5,d=64,dtype=f16"},
-      // pieces merged lane by lane: whole items, two turns and a rest, one of 8, rows of three loads
+      // pieces merged lane by lane: whole items, two turns and a rest, one of 8, rows of three
+      // loads
       {SPAN "lanes=1 helpers=2", many},
       {SPAN "lanes=1 helpers=1 tile_q=32", "b=1,hq=20,hkv=1,sq=1,sk=700,d=96,dtype=bf16,chunks=41"},
       {SPAN "lanes=1 sinks=1", "b=2,hq=6,hkv=2,sq=1,sk=300,d=192,dtype=f16,chunks=39"},
@@ -301,7 +302,8 @@ static void in_clusters(void **state) {
       {SPAN "cluster=4 sinks=1", "hq=8,hkv=2,sq=1,seqlens_k=150/0/37,page=16,d=64,dtype=f16"},
       {SPAN "cluster=4 warm=2",
        "b=2,hq=8,hkv=2,sq=1,sk=133,d=128,dtype=bf16,dtype_kv=e4m3,descale=1"},
-      // columns of a row by 4 warps, by 2 with 3 columns a lane, by 1 in two passes, by 8; 2 rows at once
+      // columns of a row by 4 warps, by 2 with 3 columns a lane, by 1 in two passes, by 8; 2 rows
+      // at once
       {SPAN "cluster=8 lanes=1", "b=1,hq=8,hkv=2,sq=3,sk=333,d=128,dtype=f16,causal=1"},
       {SPAN "cluster=4 lanes=1 helpers=8", many},
       {SPAN "cluster=16 lanes=1 helpers=4", "b=1,hq=6,hkv=2,sq=1,sk=700,d=192,dtype=bf16,sinks=1"},
@@ -310,8 +312,10 @@ static void in_clusters(void **state) {
       {SPAN "cluster=2 lanes=1 helpers=1", "b=2,hq=8,hkv=2,sq=1,sk=133,d=96,dtype=f16"},
       // rows left in the rings: one item and several, 16 rows of 8 warps, 8-bit keys
       {SPAN "cluster=4 lend=1 warps=2", many},
-      {SPAN "cluster=8 lend=1 lanes=1 warps=8 stages=3", "b=1,hq=20,hkv=2,sq=1,sk=900,d=128,dtype=bf16"},
-      {SPAN "cluster=2 lend=1", "b=2,hq=8,hkv=2,sq=1,sk=133,d=128,dtype=f16,dtype_kv=e4m3,descale=1"},
+      {SPAN "cluster=8 lend=1 lanes=1 warps=8 stages=3",
+       "b=1,hq=20,hkv=2,sq=1,sk=900,d=128,dtype=bf16"},
+      {SPAN "cluster=2 lend=1",
+       "b=2,hq=8,hkv=2,sq=1,sk=133,d=128,dtype=f16,dtype_kv=e4m3,descale=1"},
       {SPAN "cluster=2", "b=2,hq=2,sq=1,sk=0,d=64,dtype=f16"},
       {SPAN "cluster=2", "b=2,hq=2,sq=0,sk=5,d=64,dtype=f16"},
   };
