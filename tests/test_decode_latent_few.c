@@ -74,7 +74,7 @@ static void rules(void **state) {
                                    1 + i % 3));
 }
 
-// Copies of 512 bytes of a row: the last rows of a tile, pages of any size, heads beside each other.
+// Copies of 512 bytes of a row: the last rows of a tile, pages of any size, heads side by side.
 static void wide_copies(void **state) {
   static const char *const problems[] = {
       "b=2,hq=16,hkv=1,sq=1,sk=61,chunks=2", "b=1,hq=6,hkv=3,sq=2,sk=197,chunks=5",
