@@ -90,8 +90,8 @@ static const Case specials[] = {
     {{{"cluster", "2"}, {"warm", "2"}}, "b=2,hq=6,hkv=2,sq=7,sk=75,chunks=1,causal=1"},
     {{{"cluster", "4"}, {"warm", "1"}}, "b=3,hq=3,hkv=1,sq=1,sk=40,chunks=1"},
     {{{"cluster", "2"}, {"helpers", "8"}}, "b=1,hq=3,hkv=1,sq=1,sk=40,chunks=1"},
-    // three blocks have no row to merge, and are at the next item before the fourth has merged one
-    {{{"cluster", "4"}, {"head_dim", "256"}}, "b=6,hq=1,hkv=1,sq=1,sk=9,chunks=1"},
+    // 15 blocks have no row to merge, and are at the next item before the other has merged its
+    {{{"cluster", "16"}, {"head_dim", "256"}}, "b=6,hq=1,hkv=1,sq=1,sk=9,chunks=1"},
     {{{"cluster", "2"}, {"lend", "1"}, {"tile_k", "32"}}, "b=3,hq=3,hkv=1,sq=1,sk=90,chunks=1"},
     {{{"cluster", "2"}, {"lanes", "1"}}, "b=2,hq=6,hkv=2,sq=7,sk=75,chunks=1,causal=1"},
     {{{"cluster", "2"}, {"lanes", "1"}}, "b=1,hq=1,sq=33,sk=32,chunks=1,causal=1"},

@@ -18,6 +18,8 @@ static const Subject subjects[] = {
     {"prefill_wgmma", "sq=70,sk=150,d=64,dtype=e4m3", false},
     {"decode_mma", "sq=3,sk=150,d=64,dtype=f16,chunks=2", true},
     {"decode_span", "sq=3,sk=150,d=64,dtype=bf16,chunks=5", true},
+    {"decode_span lanes=1", "sq=3,sk=150,d=128,dtype=bf16,chunks=5", true},
+    {"decode_span lanes=1 cluster=2 helpers=1", "sq=3,sk=150,d=64,dtype=f16", true},
     {"decode_latent", "sq=3,sk=150,d=576,dv=512,shared=1,dtype=bf16,chunks=5",
      false}, // 0 x infinity is NaN
     {"decode_latent_few", "sq=3,sk=150,d=576,dv=512,shared=1,dtype=bf16,chunks=5", false},
@@ -93,7 +95,9 @@ static void judge(Fixture *f, const Subject *s, const char *problem, Spoil what)
   HostTensor *t[] = {&in.q, &in.k, &in.v};
   for (uint64_t i = 0; i < 3; i++) host_fill_with(t[i], gentle, &(uint64_t){i + 1});
   spoil(&in, what);
-  if (verify(f->s, f->sim, s->name, NULL, p, &opts, &v, f->a, f->d) != ST_OK)
+  Params given;
+  const char *name = fixture_variant(f, s->name, &given);
+  if (verify(f->s, f->sim, name, &given, p, &opts, &v, f->a, f->d) != ST_OK)
     fail_msg("%s %s, %s\n%s%s", s->name, problem, spoil_names[what], diag_text(f->d),
              verdict_text(f->a, &v));
   inputs_free(&in);
