@@ -191,6 +191,8 @@ static void prefill(void **state) {
   fixture_pass(f, "prefill_wgmma even=1", "hq=6,hkv=3," SEQUENCES ",d=64,dtype=f16,causal=1");
   fixture_pass(f, "prefill_wgmma together=1 fewest=4",
                "hq=9,hkv=3,sq=70,sk=3000,d=64,dtype=f16,causal=1");
+  fixture_pass(f, "prefill_wgmma together=1 fewest=4 tile_q=64",
+               "hq=5,sq=70,sk=3000,d=64,dtype=f16");
   fixture_pass(f, "prefill_wgmma even=1", "b=0,hq=2,sq=70,sk=9,d=64,dtype=f16,causal=1");
   // the last product alone, O from the place of Q; blind tiles first; one stage of Q and two
   fixture_pass(f, "prefill_wgmma early=1 staged=1 apart=1 turns=0 tile_k=64",
