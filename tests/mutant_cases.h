@@ -123,8 +123,8 @@ static const Case specials[] = {
     {{{"half", "1"}, {"tile_q", "128"}, {"tile_k", "64"}, {"stages", "1"}},
      "b=8,hq=1,sq=100,sk=130,causal=1"},
     // a group of two heads, which a third one joins
-    {{{"even", "1"}, {"together", "1"}, {"head_dim", "256"}}, "b=1,hq=3,sq=20,sk=500,causal=1"},
-    {{{"even", "1"}, {"together", "1"}, {"head_dim", "256"}, {"dynamic", "0"}},
+    {{{"fewest", "0"}, {"together", "1"}, {"head_dim", "256"}}, "b=1,hq=3,sq=20,sk=500,causal=1"},
+    {{{"fewest", "0"}, {"together", "1"}, {"head_dim", "256"}, {"dynamic", "0"}},
      "b=1,hq=3,sq=20,sk=500,causal=1"},
     // a half begins the item behind one with rows past the end, and one with rows without a key
     {{{"half", "1"}, {"tile_k", "64"}}, "b=2,hq=1,sq=70,sk=30,causal=1"}};
