@@ -6,11 +6,6 @@
 
 enum { BENCH_MAX_PIPES = 16 };
 
-typedef struct Pipe { // of the tensor cores, by the instruction and the type
-  const char *template_name, *dtype; // static
-  double gflops;
-} Pipe;
-
 typedef struct Bench {
   Operator *flush; // reads flush_src; NULL until a cold timing asks for it
   DevPtr flush_src, flush_sums;
@@ -33,10 +28,10 @@ Status ceiling_read_make(Session *s, Device *dev, const char *params, DevPtr src
 Status ceiling_params(Arena *a, const char *text, Params *out, Diag *d);
 
 // ---- ceiling_products.c -------------------------------------------------------------------------
-// GFLOP/s of a ceiling that computes, the best of a few variants, each checked; `dtype` NULL: the
-// template has none.
-Status ceiling_products(Session *s, Device *dev, const char *name, const char *dtype,
-                        double *gflops, Diag *d);
+// A ceiling that computes, the best of a few variants, each checked; `dtype` NULL: the template has
+// none.
+Status ceiling_products(Session *s, Device *dev, const char *name, const char *dtype, Pipe *best,
+                        Diag *d);
 
 // ---- time_model.c -------------------------------------------------------------------------------
 // The modelled device's figures, and what one launch of `op` would take there.

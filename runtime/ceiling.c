@@ -377,8 +377,11 @@ static Status measure(Measure *m, Ceiling *out) {
   Status st = allocate(m);
   if (!st) st = fill_source(m);
   if (!st) st = measure_memory(m, out);
-  if (!st && out->fma_gflops == 0) // does not depend on the size
-    st = ceiling_products(m->s, m->dev, "ceiling_fma", NULL, &out->fma_gflops, m->d);
+  if (!st && out->fma_gflops == 0) { // does not depend on the size
+    Pipe fma = {0};
+    st = ceiling_products(m->s, m->dev, "ceiling_fma", NULL, &fma, m->d);
+    out->fma_gflops = fma.gflops;
+  }
   device_free(m->dev, m->src);
   device_free(m->dev, m->dst);
   device_free(m->dev, m->sums);

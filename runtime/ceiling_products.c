@@ -61,38 +61,37 @@ static Status check(Products *p, const char *name, Diag *d) {
 }
 
 static Status try_one(Products *p, Session *s, const char *name, const Params *params,
-                      double *gflops, Diag *d) {
+                      double *rate, Diag *d) {
   Timing t = {0};
   p->op = NULL;
   Status st = make(p, s, name, params, d);
   if (!st) st = device_fill32(p->dev, p->out, 0xffffffff, 4 * (uint64_t)p->threads, d);
   if (!st) st = time_operator(s, p->dev, p->op, &(TimeOpts){.warmup = 2, .samples = 9}, &t, d);
   if (!st) st = check(p, name, d);
-  if (!st) {
-    double rate = ceiling_thread_flops(p->op) * (double)p->threads / t.median_us * 1e-3;
-    if (rate > *gflops) *gflops = rate;
-  }
+  if (!st) *rate = ceiling_thread_flops(p->op) * (double)p->threads / t.median_us * 1e-3;
   operator_free(p->op);
   return st;
 }
 
-Status ceiling_products(Session *s, Device *dev, const char *name, const char *dtype,
-                        double *gflops, Diag *d) {
+Status ceiling_products(Session *s, Device *dev, const char *name, const char *dtype, Pipe *best,
+                        Diag *d) {
   Arena *a = arena_new();
   Products p = {.dev = dev};
+  *best = (Pipe){.template_name = name, .dtype = dtype};
   p.problem = ceiling_problem(a, &(Problem){.arena = a, .name = ""}, dev);
   p.threads = problem_int(p.problem, "threads", CEILING_THREADS);
-  *gflops = 0;
   p.got = malloc(4 * (size_t)p.threads);
   Status st = p.got ? ST_OK : diag_fail(d, ST_DEVICE, "out of host memory");
   if (!st) st = device_alloc(dev, 4 * (uint64_t)p.threads, "a ceiling's sums", &p.out, d);
   for (size_t i = 0; i < sizeof candidates / sizeof *candidates && !st; i++) {
     if (strcmp(candidates[i].template_name, name)) continue;
-    if (device_info(dev)->is_sim && *gflops > 0) continue; // run and checked, not timed
+    if (device_info(dev)->is_sim && best->gflops > 0) continue; // run and checked, not timed
     Params params = {0};
+    double rate = 0;
     st = ceiling_params(a, candidates[i].params, &params, d);
     if (!st && dtype) params_set(a, &params, "dtype", dtype);
-    if (!st) st = try_one(&p, s, name, &params, gflops, d);
+    if (!st) st = try_one(&p, s, name, &params, &rate, d);
+    if (rate > best->gflops) best->gflops = rate, best->params = candidates[i].params;
   }
   if (p.out) device_free(dev, p.out);
   free(p.got);
@@ -119,15 +118,13 @@ bool ceiling_pipe(const char *ptx, const char **template_name, const char **dtyp
 }
 
 Status ceiling_tensor(Session *s, Device *dev, const char *template_name, const char *dtype,
-                      double *gflops, Diag *d) {
+                      Pipe *out, Diag *d) {
   Bench *b = bench_of(dev);
   if (!b) return diag_fail(d, ST_DEVICE, "out of host memory");
   for (int i = 0; i < b->npipes; i++)
     if (!strcmp(b->pipe[i].template_name, template_name) && !strcmp(b->pipe[i].dtype, dtype))
-      return *gflops = b->pipe[i].gflops, ST_OK;
-  Status st = ceiling_products(s, dev, template_name, dtype, gflops, d);
-  if (!st && b->npipes < BENCH_MAX_PIPES)
-    b->pipe[b->npipes++] =
-        (Pipe){.template_name = template_name, .dtype = dtype, .gflops = *gflops};
+      return *out = b->pipe[i], ST_OK;
+  Status st = ceiling_products(s, dev, template_name, dtype, out, d);
+  if (!st && b->npipes < BENCH_MAX_PIPES) b->pipe[b->npipes++] = *out;
   return st;
 }

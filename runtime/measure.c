@@ -67,8 +67,11 @@ static Status hold_against_roof(Session *s, Device *dev, Measurement *m, Arena *
     m->roof = roof_h200.gflops[m->timing.flop];
     m->roof_of = flop_kind_name[m->timing.flop];
   } else if (m->pipe && !m->by_bytes) {
-    st = ceiling_tensor(s, dev, m->pipe, m->pipe_dtype, &m->roof, d);
-    m->roof_of = arena_printf(a, "%s dtype=%s", m->pipe, m->pipe_dtype);
+    Pipe p = {.params = ""};
+    st = ceiling_tensor(s, dev, m->pipe, m->pipe_dtype, &p, d);
+    if (st) return st;
+    m->roof = p.gflops;
+    m->roof_of = arena_printf(a, "%s dtype=%s %s", m->pipe, m->pipe_dtype, p.params);
   }
   return st;
 }

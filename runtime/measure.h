@@ -27,7 +27,7 @@ typedef struct Measurement {
   bool by_bytes, copies; // copies: every byte is read and written
   double flops, bytes;   // the problem's standard work figures
   double rate, roof;     // GB/s or GFLOP/s: found, and the ceiling's
-  const char *roof_of;   // "read", "copy", "f32", "ceiling_wgmma dtype=bf16"; on sim "tensor bf16"
+  const char *roof_of;   // "read", "copy", "f32", "ceiling_mma dtype=bf16 ..."; sim: "tensor bf16"
   const char *pipe, *pipe_dtype; // ceiling_pipe() of the first step; NULL: none
   Spent spent;                   // where the time of the whole measurement went
 } Measurement;

@@ -61,9 +61,13 @@ int64_t ceiling_wrong(const Operator *op, const float *out, int64_t n);
 // The tensor cores' pipe that a variant's text uses: "ceiling_wgmma" or "ceiling_mma" and the dtype
 // that measures it (static); false where it uses none.
 bool ceiling_pipe(const char *ptx, const char **template_name, const char **dtype);
-// GFLOP/s of that pipe, measured once and kept with the Device; names as ceiling_pipe has them.
+typedef struct Pipe { // of the tensor cores, by the instruction and the type
+  const char *template_name, *dtype, *params; // static; params: of the variant that was the fastest
+  double gflops;
+} Pipe;
+// That pipe, measured once and kept with the Device; names as ceiling_pipe has them.
 Status ceiling_tensor(Session *s, Device *dev, const char *template_name, const char *dtype,
-                      double *gflops, Diag *d);
+                      Pipe *out, Diag *d);
 
 // The problem with what a ceiling's Args need on this device where it does not say: a GPU takes
 // sizes that keep it busy for about a millisecond, sim the small ones of operator_make.

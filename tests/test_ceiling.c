@@ -246,6 +246,20 @@ static void a_text_names_its_pipe(void **state) {
   }
 }
 
+// On the interpreter the first of the variants runs alone; on a GPU the fastest is named.
+static void a_pipe_names_its_variant(void **state) {
+  (void)state;
+  Setup u = on_sim();
+  Pipe p, again;
+  must(&u, ceiling_tensor(u.s, u.dev, "ceiling_mma", "f16", &p, u.d));
+  assert_string_equal(p.params, "chains=8 block=256 steps=8");
+  assert_string_equal(p.dtype, "f16");
+  assert_true(p.gflops > 0);
+  must(&u, ceiling_tensor(u.s, u.dev, "ceiling_mma", "f16", &again, u.d));
+  assert_true(again.gflops == p.gflops && again.params == p.params);
+  close_setup(&u);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(read_sums_every_word_once),
@@ -253,6 +267,7 @@ int main(void) {
       cmocka_unit_test(fma_is_exact_and_counted),
       cmocka_unit_test(products_are_exact_and_counted),
       cmocka_unit_test(a_text_names_its_pipe),
+      cmocka_unit_test(a_pipe_names_its_variant),
       cmocka_unit_test(measured_on_sim_is_modelled_but_checked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
