@@ -14,14 +14,15 @@ local points = {
   windows = {
     wgmma = {
       [64] = {
-        { tile_q = 192, tile_k = 128, per_sm = 1, stages = 2 },
-        { tile_q = 64, tile_k = 64, per_sm = 3, stages = 2 },
-        { tile_q = 64, tile_k = 64, per_sm = 3, stages = 3 },
+        { tile_q = 192, tile_k = 128, per_sm = 1, stages = 2, early = 0, staged = 0 },
+        { tile_q = 192, tile_k = 128, per_sm = 1, stages = 2, early = 1, staged = 1 },
+        { tile_q = 64, tile_k = 64, per_sm = 3, stages = 2, early = 0, staged = 0 },
+        { tile_q = 64, tile_k = 64, per_sm = 3, stages = 2, early = 1, staged = 1 },
       },
       [128] = {
-        { tile_q = 128, tile_k = 128, per_sm = 1, stages = 2 },
-        { tile_q = 64, tile_k = 64, per_sm = 2, stages = 2 },
-        { tile_q = 128, tile_k = 64, per_sm = 1, stages = 3 },
+        { tile_q = 128, tile_k = 128, per_sm = 1, stages = 2, early = 0, staged = 0 },
+        { tile_q = 128, tile_k = 128, per_sm = 1, stages = 2, early = 1, staged = 1 },
+        { tile_q = 64, tile_k = 64, per_sm = 2, stages = 2, early = 1, staged = 1 },
       },
     },
     mma = {
