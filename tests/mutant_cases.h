@@ -81,6 +81,8 @@ typedef struct Case { const char *set[4][2], *problem; } Case;
 static const Case specials[] = {
     // warps that go past whole items at once
     {{{"warps", "2"}}, "b=40,hq=2,hkv=1,sq=1,sk=9,chunks=2"},
+    // a pass of the warps that bring Q is more rows than a tile has, in two parts each
+    {{{"helpers", "8"}, {"head_dim", "128"}}, "b=1,hq=3,hkv=1,sq=1,sk=40,chunks=2"},
     // more pieces than one level merges
     {{{"tree", "1"}}, "b=1,hq=2,hkv=1,sq=1,sk=640,chunks=40"},
     {{{"lanes", "1"}}, "b=1,hq=2,hkv=1,sq=1,sk=640,chunks=40"},
