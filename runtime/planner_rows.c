@@ -75,8 +75,8 @@ static const char *const left_texts[LEFT_COUNT] = {
     [LEFT_FAILED] = "result%s that did not pass",
     [LEFT_BUILD] = "result%s of a hook or a raised target",
     [LEFT_GRID] = "result%s of a fixed grid",
-    [LEFT_CLUSTERS] = "result%s of clusters where lengths differ, or their shape has problems of "
-                      "fewer items",
+    [LEFT_CLUSTERS] = ("result%s of clusters where lengths differ, or their shape has problems of "
+                       "fewer items"),
     [LEFT_TEMPLATE] = "result%s of templates that the planner does not take",
     [LEFT_UNREADABLE] = "result%s that make no row",
     [LEFT_UNBUILT] = "result%s whose variants can't be built any more",
