@@ -160,7 +160,8 @@ static const Case latent_cases[] = {
     {{{"pair", "1"}}, "b=2,hq=4,hkv=1,sq=1,sk=128,chunks=4"},
     {{{"pair", "1"}}, "b=1,hq=2,hkv=1,sq=9,sk=200,causal=1,chunks=3"},
     {{{"wide", "1"}}, "b=2,hq=4,hkv=1,sq=1,sk=67,chunks=3"},
-    {{{"quick", "1"}}, "b=3,hq=17,hkv=2,sq=1,sk=67,chunks=5"},
+    {{{"quick", "1"}}, "b=2,hq=2,hkv=1,sq=0,sk=9,chunks=2"},
+    {{{"quick", "1"}}, "b=3,hq=18,hkv=2,sq=1,sk=67,chunks=5"},
 };
 enum { LATENT_CASES = sizeof latent_cases / sizeof *latent_cases };
 
