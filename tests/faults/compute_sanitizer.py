@@ -84,7 +84,7 @@ def theirs(tool, command, seconds):
 
 
 def ours(command):
-    code, text = run([*command, "--device", "sim", "--sanitize", "--schedules", "6", "--limit",
+    code, text = run([*command, "--device", "sim", "--sanitize", "--schedules", "6", "--steps",
                       "1000000"], 60)
     for line in text.splitlines():
         found = re.search(r"(?:error|warning): (.*)", line)
