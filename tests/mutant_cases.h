@@ -98,7 +98,8 @@ static const Case specials[] = {
     {{{"cluster", "2"}, {"lanes", "1"}}, "b=2,hq=6,hkv=2,sq=7,sk=75,chunks=1,causal=1"},
     {{{"cluster", "2"}, {"lanes", "1"}}, "b=1,hq=1,sq=33,sk=32,chunks=1,causal=1"},
     {{{"cluster", "2"}, {"lanes", "1"}, {"head_dim", "256"}}, "b=1,hq=3,hkv=1,sq=1,sk=40,chunks=1"},
-    {{{"cluster", "2"}, {"lanes", "1"}, {"helpers", "8"}}, "b=1,hq=3,hkv=1,sq=1,sk=40,chunks=1"},
+    {{{"cluster", "2"}, {"lanes", "1"}, {"helpers", "8"}, {"head_dim", "128"}},
+     "b=1,hq=3,hkv=1,sq=1,sk=40,chunks=1"},
     // tiles by tensor maps: pages, windows that begin within them, stages that are filled again
     // behind a tile that is cut, with one key to go or all but one; no key at all
     {{{"box", "8"}, {"stages", "2"}}, "b=2,hq=2,hkv=2,sq=2,sk=190,chunks=1,page=24"},
