@@ -331,6 +331,40 @@ static void the_decode_sweep_measures_what_is_asked_for(void **state) {
   diag_free(u.d);
 }
 
+// us of a row; of one that says TFLOP/s alone, something that falls as they rise.
+static double row_time(const PlannerRow *r) {
+  const char *at = strstr(r->measured, " us");
+  const char *from = at ? at : strstr(r->measured, " TFLOP/s");
+  assert_non_null(from);
+  while (from > r->measured && strchr("0123456789.", from[-1])) from--;
+  double value;
+  assert_int_equal(sscanf(from, "%lg", &value), 1);
+  return at ? value : 1e6 / value;
+}
+
+// Of the rows of one shape, whatever their templates, the fastest stands first, so that a problem
+// that names no template gets it: a row of mma.sync in front of a new one of wgmma halved a rate.
+static void the_fastest_row_of_a_shape_comes_first(void **state) {
+  (void)state;
+  Setup u = {.d = diag_new()};
+  u.s = session_open(NULL, u.d);
+  PlannerTable t = {0};
+  const Source *src;
+  int pairs = 0;
+  assert_int_equal(session_file(u.s, "lua/planner.txt", &src, u.d), ST_OK);
+  assert_int_equal(planner_parse(u.d->arena, src, &t, u.d), ST_OK);
+  for (int i = 0; i < t.n; i++)
+    for (int j = i + 1; j < t.n; j++) {
+      if (strcmp(t.v[i].shape, t.v[j].shape) || strcmp(t.v[i].device, t.v[j].device)) continue;
+      pairs++;
+      if (row_time(&t.v[i]) > row_time(&t.v[j]))
+        fail_msg("line %u is slower than line %u, of the same shape", t.v[i].line, t.v[j].line);
+    }
+  assert_true(pairs > 0);
+  session_close(u.s);
+  diag_free(u.d);
+}
+
 // Every row of the table that comes with the program is found for the problems of its shape, the
 // least one and a larger one; without a name, too, but where a better template has no row.
 static void the_built_in_rows_are_found(void **state) {
@@ -371,6 +405,7 @@ int main(void) {
       cmocka_unit_test(rows_of_a_page_size_come_first),
       cmocka_unit_test(the_features_sweep_measures_what_is_asked_for),
       cmocka_unit_test(the_decode_sweep_measures_what_is_asked_for),
+      cmocka_unit_test(the_fastest_row_of_a_shape_comes_first),
       cmocka_unit_test(the_built_in_rows_are_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
