@@ -331,6 +331,16 @@ static void the_decode_sweep_measures_what_is_asked_for(void **state) {
   diag_free(u.d);
 }
 
+// A session and the table that comes with the program.
+static Setup built_in(PlannerTable *t) {
+  Setup u = {.d = diag_new()};
+  const Source *src;
+  u.s = session_open(NULL, u.d);
+  assert_int_equal(session_file(u.s, "lua/planner.txt", &src, u.d), ST_OK);
+  assert_int_equal(planner_parse(u.d->arena, src, t, u.d), ST_OK);
+  return u;
+}
+
 // us of a row; of one that says TFLOP/s alone, something that falls as they rise.
 static double row_time(const PlannerRow *r) {
   const char *at = strstr(r->measured, " us");
@@ -346,13 +356,9 @@ static double row_time(const PlannerRow *r) {
 // that names no template gets it: a row of mma.sync in front of a new one of wgmma halved a rate.
 static void the_fastest_row_of_a_shape_comes_first(void **state) {
   (void)state;
-  Setup u = {.d = diag_new()};
-  u.s = session_open(NULL, u.d);
   PlannerTable t = {0};
-  const Source *src;
+  Setup u = built_in(&t);
   int pairs = 0;
-  assert_int_equal(session_file(u.s, "lua/planner.txt", &src, u.d), ST_OK);
-  assert_int_equal(planner_parse(u.d->arena, src, &t, u.d), ST_OK);
   for (int i = 0; i < t.n; i++)
     for (int j = i + 1; j < t.n; j++) {
       if (strcmp(t.v[i].shape, t.v[j].shape) || strcmp(t.v[i].device, t.v[j].device)) continue;
@@ -369,13 +375,9 @@ static void the_fastest_row_of_a_shape_comes_first(void **state) {
 // least one and a larger one; without a name, too, but where a better template has no row.
 static void the_built_in_rows_are_found(void **state) {
   (void)state;
-  Setup u = {.d = diag_new()};
-  u.s = session_open(NULL, u.d);
   PlannerTable t = {0};
-  const Source *src;
+  Setup u = built_in(&t);
   int outranked = 0;
-  assert_int_equal(session_file(u.s, "lua/planner.txt", &src, u.d), ST_OK);
-  assert_int_equal(planner_parse(u.d->arena, src, &t, u.d), ST_OK);
   for (int i = 0; i < t.n; i++) {
     const PlannerRow *r = &t.v[i];
     Problem *p;
