@@ -82,6 +82,15 @@ static void join_async(Clock *to, const Clock *from) {
     at[i] |= from->async[i];
 }
 
+bool clock_async_within(const Clock *c, const Clock *of) {
+  for (uint32_t i = 0; i < c->words; i++) {
+    uint32_t at = c->first + i - of->first; // before the first is far behind the last
+    if (c->async[i] & ~(at < of->words ? of->async[at] : 0))
+      return false;
+  }
+  return true;
+}
+
 static bool knows_async(const Clock *c, uint32_t number) {
   uint32_t at = number / 64 - c->first; // wraps below the first
   return at < c->words && (c->async[at] >> number % 64 & 1);

@@ -35,6 +35,7 @@ void clock_reset(Clock *c, uint64_t cta, int nwarps, uint32_t base);
 void clock_free(Clock *c);
 void clock_add(Clock *c, uint64_t who, uint32_t lanes, uint32_t upto);
 void clock_add_async(Clock *c, uint32_t number);
+bool clock_async_within(const Clock *c, const Clock *of); // all that c knows of them, of knows
 void clock_join(Clock *to, const Clock *from);
 void clock_copy(Clock *to, const Clock *from);
 // Of WHO_ASYNC `lanes` is the operation's number.

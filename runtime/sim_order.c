@@ -160,13 +160,27 @@ static void keep_self(const Warp *w, RaceWarp *rw, uint32_t lane) {
       clock_add(&rw->all.c[i], who(w), 1u << lane, rw->lane[lane]->self[i]);
 }
 
-// `from` holds what these lanes know themselves: they all know the same now.
+static bool async_within(const View *v, const View *of) {
+  for (int i = 0; i < V_CLOCKS; i++)
+    if (!clock_async_within(&v->c[i], &of->c[i]))
+      return false;
+  return true;
+}
+
+// `from` holds what these lanes knew themselves when they released it: they all know the same now,
+// but for a copy of a lane's own that has ended since, while it waited at a barrier.
 static void unite(Warp *w, uint32_t lanes, const View *from) {
   RaceWarp *rw = warp_of(w);
   if (is_whole(w, lanes)) {
+    uint32_t more = 0;
     view_join(&rw->all, from);
     SIM_LANES(k, rw->split & lanes) keep_self(w, rw, k);
-    rw->split = 0;
+    SIM_LANES(k, rw->split & lanes) {
+      if (async_within(rw->lane[k], &rw->all)) continue;
+      view_join(rw->lane[k], &rw->all);
+      more |= 1u << k;
+    }
+    rw->split = more;
   } else {
     SIM_LANES(k, lanes) view_join(own_view(w, k), from);
   }
