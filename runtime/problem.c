@@ -137,6 +137,9 @@ Status problem_check_float(const char *name, double f, Diag *d) {
     return diag_fail(d, ST_INPUT,
                      "%s=%g: %d at most: fp32 has no digits left for the weights of such scores",
                      name, f, SCALE_MOST);
+  if (!strcmp(name, "scale") && f != 0 && fabs(f) < SCALE_LEAST)
+    return diag_fail(d, ST_INPUT, "%s=%g: 0 or at least 2^-120: kernels hold no smaller ones", name,
+                     f);
   return ST_OK;
 }
 

@@ -66,6 +66,7 @@ void problem_set_float(Problem *p, const char *name, double f);
 // ST_INPUT where no kernel can take the number: they take it as f32, and a scale beyond SCALE_MOST
 // makes scores in which fp32 has no digits left for weights.
 enum { SCALE_MOST = 4096, SCORE_MOST = 1 << 22 };
+#define SCALE_LEAST 0x1p-120 // several kernels take log2(e) |scale| as at least that
 Status problem_check_float(const char *name, double f, Diag *d);
 void problem_imply(Problem *p, const char *name, int64_t i); // what follows where it is not given
 char *problem_text(Arena *a, const Problem *p); // canonical "b=1,hq=32,..."; parses back

@@ -271,6 +271,12 @@ Status lengths_check_whole(const Problem *p, Diag *d) {
   if (d->errors == errors && pool && pool->i > INT32_MAX)
     diag_fail(d, ST_INPUT, "problem: pool_pages=%lld: a block table names 2147483647 pages at most",
               (long long)pool->i);
+  int64_t columns, keys;
+  if (d->errors == errors && problem_whole(p, "pages", &columns) &&
+      problem_whole(p, "page_size", &keys) && keys > 0 && columns > INT32_MAX / keys)
+    diag_fail(d, ST_INPUT,
+              "problem: %lld pages of %lld keys: a sequence has 2147483647 keys at most",
+              (long long)columns, (long long)keys);
   if (d->errors == errors && !table && pool && pool->i < needed_pages(p))
     diag_fail(d, ST_INPUT, "problem: pool_pages=%lld, the sequences need %lld pages",
               (long long)pool->i, (long long)needed_pages(p));

@@ -125,6 +125,10 @@ static void values_are_held_against_their_kind(void **state) {
   assert_error(f, psm_problem_set_int(p, "scale", 4097), PSM_INPUT, "scale=4097: 4096 at most");
   assert_error(f, psm_problem_set_int(p, "causal", 2), PSM_INPUT, "causal is 0 or 1");
   assert_error(f, psm_problem_set_float(p, "softcap", -1), PSM_INPUT, "softcap is at least 0");
+  assert_error(f, psm_problem_set_float(p, "scale", -7e-37), PSM_INPUT,
+               "scale=-7e-37: 0 or at least 2^-120");
+  good(f, psm_problem_set_float(p, "scale", 0x1p-120));
+  good(f, psm_problem_set_float(p, "scale", 0));
   good(f, psm_problem_set_float(p, "scale", -4096));
   good(f, psm_problem_set_int(p, "causal", 1));
   psm_problem_free(p);

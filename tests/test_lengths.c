@@ -303,6 +303,9 @@ static void what_is_not_whole(void **state) {
       {"b=100000000000000000,hq=1,sq=1,sk=1,d=1,page=4,pool=5", "need 100000000000000000 pages"},
       {"b=2,hq=1,sq=4,sk=9,d=8,page=4,pool=4611686018427387904",
        "pool_pages=4611686018427387904: a block table names 2147483647 pages at most"},
+      {"hq=1,sq=1,sk=20,d=8,page=65536,pages=32768,pool=1",
+       "32768 pages of 65536 keys: a sequence has 2147483647 keys at most"},
+      {"hq=1,sq=1,sk=20,d=8,page=32768,pages=65535,pool=1", NULL},
       {"b=2,hq=1,sq=4,sk=9,d=8,page=4,pool=6", NULL},
       {"hq=1,sq=4,seqlens_k=9/4,d=8,tk=13,page=4,block_table=0/1/2/3/-1/3", NULL},
   };
