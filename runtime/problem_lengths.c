@@ -222,11 +222,16 @@ void lengths_check(const Problem *p, Diag *d) {
   if (table && pages && size > 0 && d->errors == errors) check_entries(p, table, pages->i, d);
 }
 
-// What is said of pages where there are none.
+// What is said of pages where there are none, and tables whose keys 32 bits do not count.
 Status lengths_check_pages(const Problem *p, Diag *d) {
   static const char *const of_pages[] = {"pages", "pool_pages", "block_table"};
   int errors = d->errors;
-  if (problem_int(p, "page_size", 0) > 0) return ST_OK;
+  int64_t size = problem_int(p, "page_size", 0), columns;
+  if (size > 0 && problem_whole(p, "pages", &columns) && columns > INT32_MAX / size)
+    return diag_fail(d, ST_INPUT,
+                     "problem: %lld pages of %lld keys: a sequence has 2147483647 keys at most",
+                     (long long)columns, (long long)size);
+  if (size > 0) return ST_OK;
   for (int i = 0; i < 3; i++) {
     const Value *v = problem_value(p, of_pages[i]);
     if (v && !v->implied)
@@ -271,12 +276,6 @@ Status lengths_check_whole(const Problem *p, Diag *d) {
   if (d->errors == errors && pool && pool->i > INT32_MAX)
     diag_fail(d, ST_INPUT, "problem: pool_pages=%lld: a block table names 2147483647 pages at most",
               (long long)pool->i);
-  int64_t columns, keys;
-  if (d->errors == errors && problem_whole(p, "pages", &columns) &&
-      problem_whole(p, "page_size", &keys) && keys > 0 && columns > INT32_MAX / keys)
-    diag_fail(d, ST_INPUT,
-              "problem: %lld pages of %lld keys: a sequence has 2147483647 keys at most",
-              (long long)columns, (long long)keys);
   if (d->errors == errors && !table && pool && pool->i < needed_pages(p))
     diag_fail(d, ST_INPUT, "problem: pool_pages=%lld, the sequences need %lld pages",
               (long long)pool->i, (long long)needed_pages(p));
